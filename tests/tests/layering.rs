@@ -67,7 +67,10 @@ fn used_modules(code: &str) -> Vec<String> {
             used.push(tail.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect());
         }
     }
-    used.iter().map(|word| word.trim().split("::").next().unwrap().to_owned()).filter(|word| !word.is_empty()).collect()
+    used.iter()
+        .map(|word| word.trim().split("::").next().unwrap().to_owned())
+        .filter(|word| !word.is_empty())
+        .collect()
 }
 
 fn module_of(path: &Path) -> String {
@@ -83,7 +86,9 @@ fn modules_use_only_the_layers_below_them() {
     let mut checked = 0;
     for path in files.iter().filter(|path| module_of(path) != "lib") {
         let module = module_of(path);
-        let below = allowed.get(module.as_str()).unwrap_or_else(|| panic!("{} has no line in MAY_USE", path.display()));
+        let below = allowed
+            .get(module.as_str())
+            .unwrap_or_else(|| panic!("{} has no line in MAY_USE", path.display()));
         for used in used_modules(&code(path)) {
             // Re-exports at the crate's root and macros have no layer of their own.
             let is_module = allowed.contains_key(used.as_str());
@@ -109,7 +114,9 @@ fn the_layers_have_no_cycle() {
 fn no_source_file_is_long() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut files = Vec::new();
-    for packages in [root.clone(), root.join("examples"), root.join("benches")].iter().filter(|dir| dir.is_dir()) {
+    for packages in
+        [root.clone(), root.join("examples"), root.join("benches")].iter().filter(|dir| dir.is_dir())
+    {
         for entry in fs::read_dir(packages).unwrap() {
             let src = entry.unwrap().path().join("src");
             if src.is_dir() {

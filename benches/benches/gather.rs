@@ -1,0 +1,77 @@
+//! Gathering random records, beside copying the same number of bytes in one sequential piece.
+
+use std::hint::black_box;
+use std::path::Path;
+
+use loaderx_benches::{Lcg, Work, checksum, random_indices, uninit_bytes};
+use loaderx_core::{Codec, CreateOptions, Store};
+
+/// Larger than the last cache, so that a random record comes from memory.
+const STORE_BYTES: usize = 256 << 20;
+
+fn main() {
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    for record in [64, 784, 2048, 4096, 12 * 1024, 150_528, 1 << 20] {
+        gather(dir.path(), record, Codec::Raw, STORE_BYTES, 256.min((64 << 20) / record));
+    }
+    for batch in [1, 16, 1024, 8192] {
+        gather(dir.path(), 784, Codec::Raw, STORE_BYTES, batch);
+    }
+    for record in [784, 2048, 12 * 1024] {
+        gather(dir.path(), record, Codec::zstd(), 32 << 20, 256);
+    }
+}
+
+fn gather(dir: &Path, record: usize, codec: Codec, store_bytes: usize, batch: usize) {
+    let path = dir.join(format!("{record}-{}", codec.name()));
+    let count = store_bytes / record;
+    if !path.exists() {
+        let store = Store::create(&path, CreateOptions::new().codec(codec)).expect("a new store");
+        let mut random = Lcg(record as u64);
+        let block = random.bytes(record * 64);
+        for first in (0..count).step_by(64) {
+            let records = 64.min(count - first);
+            let mut bytes = block[..records * record].to_vec();
+            // Each record differs, so that a wrong one is noticed.
+            for (i, row) in bytes.chunks_exact_mut(record).enumerate() {
+                row[..8].copy_from_slice(&((first + i) as u64).to_le_bytes());
+            }
+            store.append_fixed(&bytes, record).expect("an append");
+        }
+    }
+    let store = Store::open(&path).expect("the store");
+    let everything = random_indices(7, 1 << 16, count as u64);
+    let batches: Vec<&[u64]> = everything.chunks_exact(batch).collect();
+
+    let mut expected = uninit_bytes(batch * record);
+    let written = store.gather_fixed(batches[0], record, &mut expected).expect("a gather");
+    for (row, index) in written.chunks_exact(record).zip(batches[0]) {
+        assert_eq!(row[..8], index.to_le_bytes(), "a gather delivered another record");
+    }
+    black_box(checksum(written));
+
+    let source = Lcg(1).bytes(store_bytes.max(batch * record));
+    let mut copied = vec![0_u8; batch * record];
+    let mut gathered = uninit_bytes(batch * record);
+    let mut at = 0;
+    let mut step = 0;
+    Work::new(
+        format!("gather {batch} x {record} B, {}", codec.name()),
+        (batch * record) as u64,
+        batch as u64,
+    )
+    .variant("sequential copy of the same bytes", || {
+        let from = at % (source.len() - copied.len() + 1);
+        let end = from + copied.len();
+        copied.copy_from_slice(&source[from..end]);
+        black_box(&copied);
+        at += copied.len();
+    })
+    .variant("Store::gather_fixed", || {
+        let written =
+            store.gather_fixed(batches[step % batches.len()], record, &mut gathered).expect("a gather");
+        black_box(written);
+        step += 1;
+    })
+    .run();
+}
