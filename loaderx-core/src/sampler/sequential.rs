@@ -1,7 +1,21 @@
-use super::Sampler;
-use crate::error::{Error, Result};
+use super::random::low;
+use super::{Sampler, check_batch, clip, prepare};
+use crate::error::Result;
+use std::ops::Range;
 
-/// Records in stored order: `(step * batch + i) mod len`, so the tail wraps into the next round.
+/// Records in stored order, for ever: index `i` of a step is `(step * batch + i) mod len`.
+///
+/// The last batch of a round runs on into the next one, so every batch is full. For one finite round with a
+/// short last batch use [`Pass`](super::Pass).
+///
+/// ```
+/// use loaderx_core::sampler::{Sampler, Sequential};
+///
+/// let mut out = vec![];
+/// Sequential::new(10, 4)?.draw(2, &mut out);
+/// assert_eq!(out, [8, 9, 0, 1]);
+/// # Ok::<(), loaderx_core::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Sequential {
     len: u64,
@@ -15,9 +29,7 @@ impl Sequential {
     ///
     /// When `batch` is 0 or exceeds `len`.
     pub fn new(len: u64, batch: usize) -> Result<Self> {
-        if batch == 0 || batch as u64 > len {
-            return Err(Error::invalid(format!("a batch of {batch} cannot be drawn from {len} records")));
-        }
+        check_batch(len, batch)?;
         Ok(Self { len, batch })
     }
 }
@@ -32,11 +44,26 @@ impl Sampler for Sequential {
     }
 
     fn draw(&self, step: u64, out: &mut Vec<u64>) {
-        out.clear();
-        let len = u128::from(self.len);
-        let start = u128::from(step) * self.batch as u128 % len;
-        #[expect(clippy::cast_possible_truncation, reason = "a remainder of a u64 fits in a u64")]
-        out.extend((0..self.batch as u128).map(|i| ((start + i) % len) as u64));
+        self.draw_slice(step, 0..self.batch, out);
+    }
+
+    fn draw_slice(&self, step: u64, positions: Range<usize>, out: &mut Vec<u64>) {
+        let (start, count) = clip(&positions, self.batch);
+        let position = u128::from(step) * self.batch as u128 + start as u128;
+        let mut next = low(position % u128::from(self.len));
+        for slot in prepare(out, count) {
+            *slot = next;
+            next = if next + 1 == self.len { 0 } else { next + 1 };
+        }
+    }
+
+    fn batch_len(&self, _step: u64) -> usize {
+        self.batch
+    }
+
+    fn steps_per_cycle(&self) -> Option<u64> {
+        let batch = self.batch as u64;
+        self.len.is_multiple_of(batch).then(|| self.len / batch)
     }
 
     fn describe(&self) -> String {
