@@ -49,6 +49,8 @@ pub enum ErrorKind {
     Panicked,
     /// The loader has ended, after an error or because it was closed.
     Closed,
+    /// The caller asked to stop before the end.
+    Cancelled,
 }
 
 impl ErrorKind {
@@ -71,6 +73,7 @@ impl ErrorKind {
             Self::Callback => "callback",
             Self::Panicked => "panicked",
             Self::Closed => "closed",
+            Self::Cancelled => "cancelled",
         }
     }
 }

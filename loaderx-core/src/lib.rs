@@ -9,6 +9,7 @@ compile_error!("loaderx maps whole stores into memory and supports 64-bit machin
 
 pub mod buffer;
 pub mod codec;
+pub mod convert;
 pub mod dtype;
 pub mod error;
 pub mod format;

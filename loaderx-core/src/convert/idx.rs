@@ -1,0 +1,317 @@
+//! IDX, the format of MNIST: a big-endian header of type and sides, then the elements in C order.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use super::job::Job;
+use super::options::{ImportOptions, Imported};
+use super::sink::{BLOCK_BYTES, Sink};
+use crate::dtype::DType;
+use crate::error::{Error, ErrorKind, Result};
+use crate::schema::Schema;
+
+/// Sides beyond this are no IDX file that anybody has written, but a foreign one.
+const MAX_SIDES: u8 = 8;
+
+/// What the header of an IDX file says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct IdxHeader {
+    /// The type of each element.
+    pub dtype: DType,
+    /// Records: the first side.
+    pub records: u64,
+    /// The shape of one record: the other sides; empty for scalars, such as labels.
+    pub item_shape: Vec<usize>,
+}
+
+impl IdxHeader {
+    /// Reads the header of the IDX file `path`, plain or gzip.
+    ///
+    /// # Errors
+    ///
+    /// As [`import_idx`].
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        Ok(IdxFile::open(path.as_ref())?.header)
+    }
+}
+
+/// Imports the IDX file `source`, plain or gzip (told apart by content), into a new dense store `dest`.
+///
+/// The first side counts the records, the others are the shape of one. Elements are turned from big-endian to
+/// little-endian.
+///
+/// ```no_run
+/// use loaderx_core::convert::{ImportOptions, import_idx};
+///
+/// let done = import_idx("train-images-idx3-ubyte.gz", "train/image", &ImportOptions::new())?;
+/// println!("{} records of {}", done.records, done.streams[0].schema);
+/// # Ok::<(), loaderx_core::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`ErrorKind::NotFound`] without such a file; [`ErrorKind::Corrupt`] when it is not IDX, is cut short or goes
+/// on after its last record, with the numbers; [`ErrorKind::AlreadyExists`] when there is something in `dest`;
+/// when the store cannot be written. Nothing is left behind in any of these cases.
+pub fn import_idx(
+    source: impl AsRef<Path>,
+    dest: impl AsRef<Path>,
+    options: &ImportOptions,
+) -> Result<Imported> {
+    let file = IdxFile::open(source.as_ref())?;
+    let mut job = Job::begin(dest.as_ref(), options)?;
+    job.meter.expect(Some(file.header.records), Some(file.content_bytes));
+    let mut sink = job.only_stream(file.schema()?, Some(file.header.records))?;
+    file.copy(&mut job, &mut sink)?;
+    job.finish(vec![sink])
+}
+
+/// Imports IDX files of equally many records as the streams of a new dataset: each `(name, file)` becomes the
+/// store `dest/name`.
+///
+/// ```no_run
+/// use loaderx_core::convert::{ImportOptions, import_idx_streams};
+///
+/// let files = [("image", "train-images-idx3-ubyte.gz"), ("label", "train-labels-idx1-ubyte.gz")];
+/// import_idx_streams(&files, "train", &ImportOptions::new())?;
+/// # Ok::<(), loaderx_core::Error>(())
+/// ```
+///
+/// # Errors
+///
+/// [`ErrorKind::SchemaMismatch`] when the files' headers count different numbers of records, before anything is
+/// written; otherwise as [`import_idx`].
+pub fn import_idx_streams<N: AsRef<str>, P: AsRef<Path>>(
+    sources: &[(N, P)],
+    dest: impl AsRef<Path>,
+    options: &ImportOptions,
+) -> Result<Imported> {
+    let files =
+        sources.iter().map(|(_, source)| IdxFile::open(source.as_ref())).collect::<Result<Vec<_>>>()?;
+    let Some(first) = files.first() else {
+        return Err(Error::invalid("no IDX files were given"));
+    };
+    let records = first.header.records;
+    if let Some(other) = files.iter().find(|file| file.header.records != records) {
+        return Err(Error::new(
+            ErrorKind::SchemaMismatch,
+            format!(
+                "{} has {records} records, {} has {}; the streams of a dataset are equally long",
+                first.path.display(),
+                other.path.display(),
+                other.header.records
+            ),
+        ));
+    }
+    let mut job = Job::begin(dest.as_ref(), options)?;
+    let bytes = files.iter().map(|file| file.content_bytes).sum();
+    job.meter.expect(Some(records.saturating_mul(files.len() as u64)), Some(bytes));
+    let mut sinks = Vec::new();
+    for ((name, _), file) in sources.iter().zip(files) {
+        let mut sink = job.stream(name.as_ref(), file.schema()?, Some(records))?;
+        file.copy(&mut job, &mut sink)?;
+        sinks.push(sink);
+    }
+    job.finish(sinks)
+}
+
+/// An open file behind its validated header.
+struct IdxFile {
+    path: PathBuf,
+    input: Box<dyn Read>,
+    header: IdxHeader,
+    item_bytes: usize,
+    content_bytes: u64,
+}
+
+impl IdxFile {
+    fn open(path: &Path) -> Result<Self> {
+        let file = File::open(path).map_err(|error| Error::io("open the IDX file", path, error))?;
+        let length = file.metadata().map_err(|error| Error::io("look at the IDX file", path, error))?.len();
+        let mut file = BufReader::with_capacity(1 << 16, file);
+        let start = file.fill_buf().map_err(|error| Error::io("read the IDX file", path, error))?;
+        let gzip = start.starts_with(&[0x1f, 0x8b]);
+        let mut input: Box<dyn Read> = if gzip { unzip(file, path)? } else { Box::new(file) };
+        let (header, header_bytes) = read_header(&mut input)
+            .map_err(|error| read_error(error, path))?
+            .map_err(|error| error.at_path(path))?;
+        let (item_bytes, content_bytes) = header.sizes().map_err(|error| error.at_path(path))?;
+        if !gzip && length - header_bytes.min(length) != content_bytes {
+            return Err(Error::corrupt(format!(
+                "{} records of {} {:?} are {content_bytes} bytes, but {} bytes follow the header",
+                header.records,
+                header.dtype,
+                header.item_shape,
+                length - header_bytes.min(length)
+            ))
+            .at_path(path));
+        }
+        Ok(Self { path: path.to_path_buf(), input, header, item_bytes, content_bytes })
+    }
+
+    fn schema(&self) -> Result<Schema> {
+        Schema::dense(self.header.dtype, &self.header.item_shape).map_err(|error| error.at_path(&self.path))
+    }
+
+    /// Copies every record into `sink` and makes sure that the file ends there.
+    fn copy(mut self, job: &mut Job<'_>, sink: &mut Sink) -> Result<()> {
+        if self.item_bytes == 0 {
+            for _ in 0..self.header.records {
+                sink.push(&[])?;
+            }
+            job.meter.advance(self.header.records, 0)?;
+        } else {
+            self.copy_blocks(job, sink)?;
+        }
+        let mut extra = [0];
+        match self.input.read(&mut extra) {
+            Ok(0) => Ok(()),
+            Ok(_) => Err(Error::corrupt(format!(
+                "the file goes on after its {} records of {} {:?}",
+                self.header.records, self.header.dtype, self.header.item_shape
+            ))
+            .at_path(&self.path)),
+            Err(error) => Err(read_error(error, &self.path)),
+        }
+    }
+
+    fn copy_blocks(&mut self, job: &mut Job<'_>, sink: &mut Sink) -> Result<()> {
+        let per_block = (BLOCK_BYTES / self.item_bytes).max(1) as u64;
+        let mut block = Vec::new();
+        let mut done = 0;
+        while done < self.header.records {
+            let records = per_block.min(self.header.records - done);
+            let wanted = records * self.item_bytes as u64;
+            block.clear();
+            let mut part = self.input.by_ref().take(wanted);
+            part.read_to_end(&mut block).map_err(|error| read_error(error, &self.path))?;
+            if (block.len() as u64) < wanted {
+                let found = done * self.item_bytes as u64 + block.len() as u64;
+                return Err(self.short(found).for_record(found / self.item_bytes as u64));
+            }
+            swap_to_little_endian(&mut block, self.header.dtype.size());
+            sink.push_all(&block).map_err(|error| error.at_path(&self.path))?;
+            done += records;
+            job.meter.advance(records, wanted)?;
+        }
+        Ok(())
+    }
+
+    fn short(&self, found: u64) -> Error {
+        Error::corrupt(format!(
+            "the file is cut short: {} records of {} {:?} are {} bytes, found {found}",
+            self.header.records, self.header.dtype, self.header.item_shape, self.content_bytes
+        ))
+        .at_path(&self.path)
+        .with_hint("fetch the file again")
+    }
+}
+
+impl IdxHeader {
+    /// Bytes of one record and of all.
+    fn sizes(&self) -> Result<(usize, u64)> {
+        let item = Schema::dense(self.dtype, &self.item_shape)?.item_bytes();
+        let all = self.records.checked_mul(item as u64).ok_or_else(|| {
+            Error::corrupt(format!(
+                "the header promises {} records of {} {:?}, more than any file holds",
+                self.records, self.dtype, self.item_shape
+            ))
+        })?;
+        Ok((item, all))
+    }
+}
+
+/// Reads the header; the outer error is the input's, the inner one the content's.
+fn read_header(input: &mut impl Read) -> io::Result<Result<(IdxHeader, u64)>> {
+    let mut magic = [0; 4];
+    let got = read_up_to(input, &mut magic)?;
+    if got < magic.len() {
+        return Ok(Err(foreign(format!("it has only {got} bytes"))));
+    }
+    let [zero0, zero1, code, sides] = magic;
+    if (zero0, zero1) != (0, 0) {
+        return Ok(Err(foreign(format!("it starts with the bytes {magic:02x?}, not with two zeros"))));
+    }
+    let dtype = match code {
+        0x08 => DType::U8,
+        0x09 => DType::I8,
+        0x0b => DType::I16,
+        0x0c => DType::I32,
+        0x0d => DType::F32,
+        0x0e => DType::F64,
+        _ => {
+            return Ok(Err(foreign(format!(
+                "its type code is 0x{code:02x}, known are 0x08, 0x09 and 0x0b to 0x0e"
+            ))));
+        }
+    };
+    if !(1..=MAX_SIDES).contains(&sides) {
+        return Ok(Err(foreign(format!("it would have {sides} dimensions, possible are 1 to {MAX_SIDES}"))));
+    }
+    let mut shape = Vec::new();
+    for side in 0..sides {
+        let mut bytes = [0; 4];
+        if read_up_to(input, &mut bytes)? < bytes.len() {
+            return Ok(Err(Error::corrupt(format!(
+                "the file ends within its header, in dimension {} of {sides}",
+                side + 1
+            ))));
+        }
+        shape.push(u32::from_be_bytes(bytes));
+    }
+    let header_bytes = 4 + 4 * u64::from(sides);
+    let mut sides = shape.into_iter();
+    let records = sides.next().map_or(0, u64::from);
+    // 64-bit machines only: every side fits.
+    let item_shape = sides.map(|side| side as usize).collect();
+    Ok(Ok((IdxHeader { dtype, records, item_shape }, header_bytes)))
+}
+
+fn foreign(reason: String) -> Error {
+    Error::corrupt(format!("this is not an IDX file: {reason}"))
+        .with_hint("an IDX file starts with 00 00, a type code and the number of dimensions")
+}
+
+/// Fills as much of `bytes` as there is; less only at the end of the input.
+fn read_up_to(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
+    let mut filled = Vec::with_capacity(bytes.len());
+    input.by_ref().take(bytes.len() as u64).read_to_end(&mut filled)?;
+    if let Some(start) = bytes.get_mut(..filled.len()) {
+        start.copy_from_slice(&filled);
+    }
+    Ok(filled.len())
+}
+
+/// A compressed file that ends early or is damaged shows as a failed read.
+fn read_error(error: io::Error, path: &Path) -> Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            Error::corrupt("the compressed file is cut short").at_path(path).with_hint("fetch the file again")
+        }
+        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
+            Error::corrupt("the compressed file is damaged").at_path(path).caused_by(error)
+        }
+        _ => Error::io("read the IDX file", path, error),
+    }
+}
+
+fn swap_to_little_endian(bytes: &mut [u8], element: usize) {
+    if element > 1 {
+        bytes.chunks_exact_mut(element).for_each(<[u8]>::reverse);
+    }
+}
+
+#[cfg(feature = "gzip")]
+#[expect(clippy::unnecessary_wraps, reason = "without the feature there is an error to return")]
+fn unzip(file: BufReader<File>, _path: &Path) -> Result<Box<dyn Read>> {
+    Ok(Box::new(flate2::bufread::MultiGzDecoder::new(file)))
+}
+
+#[cfg(not(feature = "gzip"))]
+fn unzip(_file: BufReader<File>, path: &Path) -> Result<Box<dyn Read>> {
+    Err(Error::new(ErrorKind::Unsupported, "the file is compressed with gzip, which this build leaves out")
+        .at_path(path)
+        .with_hint("enable the feature `gzip`, or decompress the file first"))
+}
