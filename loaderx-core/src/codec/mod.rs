@@ -1,8 +1,10 @@
 //! Record codecs: raw, zstd, zstd with the store's dictionary.
 
+mod dictionary;
 mod zstd;
 
-pub(crate) use zstd::{compress, decompress};
+pub(crate) use dictionary::Dictionary;
+pub(crate) use zstd::{compress, content_size, decompress};
 
 use crate::error::{Error, ErrorKind, Result};
 

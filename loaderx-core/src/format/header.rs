@@ -1,9 +1,14 @@
-use super::MAX_CHUNKS;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Bytes of the header at the start of `meta.zr`.
 pub const HEADER_BYTES: usize = 16;
 const MAGIC: [u8; 4] = *b"ZREC";
+
+/// Where the entry of record `index` lies in `meta.zr`.
+#[must_use]
+pub const fn table_offset(index: u64) -> u64 {
+    HEADER_BYTES as u64 + index * super::LOCATION_BYTES as u64
+}
 
 /// Which limits a store has; the structures are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -43,6 +48,15 @@ impl FormatVersion {
         }
     }
 
+    /// The most chunk files that a store may have.
+    #[must_use]
+    pub const fn max_chunks(self) -> u32 {
+        match self {
+            Self::V3 => 4096,
+            Self::V4 => 1 << 16,
+        }
+    }
+
     /// The most records that a store may have.
     #[must_use]
     pub const fn max_records(self) -> u64 {
@@ -67,6 +81,35 @@ pub struct Header {
 }
 
 impl Header {
+    /// The two halves, each of which the commit protocol stores in one piece: magic, version and tail chunk; then
+    /// tail offset and length.
+    #[must_use]
+    pub fn words(&self) -> [u64; 2] {
+        let [a0, a1, a2, a3, a4, a5, a6, a7, b0, b1, b2, b3, b4, b5, b6, b7] = self.encode();
+        [
+            u64::from_le_bytes([a0, a1, a2, a3, a4, a5, a6, a7]),
+            u64::from_le_bytes([b0, b1, b2, b3, b4, b5, b6, b7]),
+        ]
+    }
+
+    /// Reads and validates the two halves.
+    ///
+    /// # Errors
+    ///
+    /// As [`Header::decode`].
+    pub fn from_words(words: [u64; 2]) -> Result<Self> {
+        let mut bytes = [0; HEADER_BYTES];
+        bytes[..8].copy_from_slice(&words[0].to_le_bytes());
+        bytes[8..].copy_from_slice(&words[1].to_le_bytes());
+        Self::decode(&bytes)
+    }
+
+    /// The bytes of `meta.zr` that header and table need.
+    #[must_use]
+    pub fn table_end(&self) -> u64 {
+        table_offset(u64::from(self.length))
+    }
+
     /// The 16 bytes.
     #[must_use]
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
@@ -109,11 +152,11 @@ impl Header {
             tail_offset: u32::from_le_bytes([o0, o1, o2, o3]),
             length: u32::from_le_bytes([l0, l1, l2, l3]),
         };
-        if u32::from(header.tail_chunk) >= MAX_CHUNKS {
+        if u32::from(header.tail_chunk) >= version.max_chunks() {
             return Err(Error::corrupt(format!(
                 "the header names tail chunk {}, the last possible is {}",
                 header.tail_chunk,
-                MAX_CHUNKS - 1
+                version.max_chunks() - 1
             )));
         }
         if u64::from(header.length) > version.max_records() {
@@ -124,5 +167,39 @@ impl Header {
             )));
         }
         Ok(header)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PYTHON: [u8; 16] = [0x5a, 0x52, 0x45, 0x43, 3, 0, 0, 0, 0x30, 0, 0, 0, 3, 0, 0, 0];
+
+    #[test]
+    fn the_bytes_are_those_of_the_python_package() {
+        let header = Header { version: FormatVersion::V3, tail_chunk: 0, tail_offset: 48, length: 3 };
+        assert_eq!(header.encode(), PYTHON);
+        assert_eq!(Header::decode(&PYTHON).unwrap(), header);
+        assert_eq!(Header::from_words(header.words()).unwrap(), header);
+        assert_eq!(header.table_end(), 64);
+    }
+
+    #[test]
+    fn values_beyond_the_limits_are_refused() {
+        let changed = |at: usize, to: &[u8]| {
+            let mut bytes = PYTHON;
+            bytes[at..at + to.len()].copy_from_slice(to);
+            Header::decode(&bytes)
+        };
+        assert!(changed(0, b"ZREX").unwrap_err().is_corrupt());
+        let error = changed(4, &[5, 0]).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported);
+        assert!(error.to_string().contains("version 5"), "{error}");
+        assert!(changed(6, &5000_u16.to_le_bytes()).unwrap_err().is_corrupt());
+        assert!(changed(6, &4095_u16.to_le_bytes()).is_ok());
+        assert!(changed(12, &((1_u32 << 24) + 1).to_le_bytes()).unwrap_err().is_corrupt());
+        assert!(changed(12, &(1_u32 << 24).to_le_bytes()).is_ok());
+        assert!(changed(4, &[4, 0, 0xff, 0xff]).is_ok());
     }
 }

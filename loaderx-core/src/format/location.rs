@@ -43,6 +43,12 @@ pub struct Location {
 }
 
 impl Location {
+    /// One past the last stored byte, within the chunk.
+    #[must_use]
+    pub const fn end(&self) -> u64 {
+        self.offset as u64 + self.stored_length as u64
+    }
+
     /// The 16 bytes.
     #[must_use]
     pub fn encode(&self) -> [u8; LOCATION_BYTES] {
@@ -53,6 +59,12 @@ impl Location {
         bytes[12..14].copy_from_slice(&self.chunk.to_le_bytes());
         bytes[14] = self.compression.number();
         bytes
+    }
+
+    /// Tells apart, in 32 bits, the location that a checksum was computed for; never 0.
+    #[must_use]
+    pub fn tag(&self) -> u32 {
+        crc32fast::hash(&self.encode()).max(1)
     }
 
     /// Reads and validates the 16 bytes; the chunk's own length is checked where it is known.
@@ -99,5 +111,57 @@ impl Location {
             chunk: u16::from_le_bytes([c0, c1]),
             compression,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PYTHON: [u8; 16] = [0x11, 0, 0, 0, 0x11, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 1, 0];
+
+    #[test]
+    fn the_bytes_are_those_of_the_python_package() {
+        let location = Location {
+            offset: 17,
+            stored_length: 17,
+            decoded_length: 64,
+            chunk: 0,
+            compression: Compression::Zstd,
+        };
+        assert_eq!(location.encode(), PYTHON);
+        assert_eq!(Location::decode(&PYTHON, FormatVersion::V3).unwrap(), location);
+        assert_eq!(location.end(), 34);
+    }
+
+    #[test]
+    fn impossible_entries_are_refused() {
+        let changed = |at: usize, to: &[u8], version| {
+            let mut bytes = PYTHON;
+            bytes[at..at + to.len()].copy_from_slice(to);
+            Location::decode(&bytes, version)
+        };
+        let v3 = FormatVersion::V3;
+        assert!(changed(14, &[3], v3).unwrap_err().is_corrupt());
+        assert!(changed(8, &0_u32.to_le_bytes(), v3).unwrap_err().is_corrupt());
+        assert!(changed(8, &((1_u32 << 20) + 1).to_le_bytes(), v3).unwrap_err().is_corrupt());
+        assert!(changed(8, &((1_u32 << 20) + 1).to_le_bytes(), FormatVersion::V4).is_ok());
+        assert!(changed(4, &u32::MAX.to_le_bytes(), v3).unwrap_err().is_corrupt());
+        // Python ignores the stored length of raw records, and the reserved byte.
+        let raw = changed(14, &[0, 9], v3).unwrap();
+        assert_eq!((raw.stored_length, raw.decoded_length), (64, 64));
+    }
+
+    #[test]
+    fn the_tag_follows_every_field() {
+        let location = Location::decode(&PYTHON, FormatVersion::V3).unwrap();
+        let others = [
+            Location { offset: 18, ..location },
+            Location { stored_length: 18, ..location },
+            Location { decoded_length: 65, ..location },
+            Location { chunk: 1, ..location },
+            Location { compression: Compression::ZstdDict, ..location },
+        ];
+        assert!(others.iter().all(|other| other.tag() != location.tag()));
     }
 }

@@ -1,150 +1,223 @@
-use std::fs::{self, File};
-use std::io::Read;
-use std::path::Path;
-use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+//! Opening a store: locks first, then every file that is needed is read and held against the others.
 
-use super::{Store, Writer};
-use crate::codec::Codec;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, RwLock};
+
+use super::checks::{self, Checks};
+use super::region::{self, Region};
+use super::snapshot::Snapshot;
+use super::writer::Writer;
+use super::{OpenOptions, Store, names};
+use crate::codec::{Codec, Dictionary};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::{FormatVersion, HEADER_BYTES, Header};
+use crate::format::check::{CheckHeader, DictionaryIdentity};
+use crate::format::{HEADER_BYTES, Header};
+use crate::io::{Access, Directory, LockGuard, LockName};
 use crate::schema::{self, Schema};
 
-pub(super) const META: &str = "meta.zr";
-
-pub(super) fn chunk_name(chunk: u16) -> String {
-    format!("{chunk}.zr")
+/// The lock of the one writer.
+pub(super) fn lock_writer(directory: &dyn Directory) -> Result<Box<dyn LockGuard>> {
+    let path = directory.path();
+    let lock = directory.lock(LockName::Writer).map_err(|error| {
+        Error::io("lock the store for writing", path, error)
+            .with_hint("the directory must exist, be writable, and lie on a file system that can lock files")
+    })?;
+    lock.ok_or_else(|| {
+        Error::new(ErrorKind::Locked, "another handle or process has the store open for writing")
+            .at_path(path)
+            .with_hint("close it first, or open this one for reading; readers may work beside a writer")
+    })
 }
 
-/// How a store is made.
-#[derive(Clone, Debug)]
-pub struct CreateOptions {
-    codec: Codec,
-    schema: Option<Schema>,
-    version: FormatVersion,
-}
-
-impl Default for CreateOptions {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
-impl CreateOptions {
-    /// A version 3 store of plain bytes, stored raw.
-    #[must_use]
-    pub fn new() -> Self {
-        Self { codec: Codec::Raw, schema: None, version: FormatVersion::V3 }
-    }
-
-    /// How appended records are stored.
-    #[must_use]
-    pub fn codec(mut self, codec: Codec) -> Self {
-        self.codec = codec;
-        self
-    }
-
-    /// What the records mean.
-    #[must_use]
-    pub fn schema(mut self, schema: Schema) -> Self {
-        self.schema = Some(schema);
-        self
-    }
-
-    /// The format version and so the limits.
-    #[must_use]
-    pub fn format(mut self, version: FormatVersion) -> Self {
-        self.version = version;
-        self
-    }
-
-    /// Makes the store in the directory `path`, which may exist if no store is in it.
-    ///
-    /// # Errors
-    ///
-    /// When a store is already there or the directory cannot be written.
-    pub fn create(&self, path: impl AsRef<Path>) -> Result<Store> {
-        let path = path.as_ref();
-        if path.join(META).exists() {
-            return Err(Error::new(ErrorKind::AlreadyExists, "there is a store already").at_path(path));
-        }
-        let write = |name: &str, bytes: &[u8]| {
-            let file = path.join(name);
-            fs::write(&file, bytes).map_err(|error| Error::io("create a store's file", &file, error))
-        };
-        fs::create_dir_all(path).map_err(|error| Error::io("create the store's directory", path, error))?;
-        if let Some(schema) = &self.schema {
-            write(schema::FILE_NAME, &schema.encode(self.codec.name())?)?;
-        }
-        write(&chunk_name(0), &[])?;
-        let header = Header { version: self.version, tail_chunk: 0, tail_offset: 0, length: 0 };
-        write(META, &header.encode())?;
-        let mut store = OpenOptions::new().writable(true).open(path)?;
-        store.codec = self.codec;
-        Ok(store)
-    }
-}
-
-/// How a store is opened.
-#[derive(Clone, Debug, Default)]
-pub struct OpenOptions {
-    writable: bool,
+fn lock_presence(directory: &dyn Directory) -> Result<Box<dyn LockGuard>> {
+    let path = directory.path();
+    let lock = directory
+        .lock(LockName::Presence)
+        .map_err(|error| Error::io("open the store", path.join(names::META), error))?;
+    lock.ok_or_else(|| {
+        Error::new(ErrorKind::Locked, "records are just being deleted or compacted")
+            .at_path(path)
+            .with_hint("try again when that has ended")
+    })
 }
 
 impl OpenOptions {
-    /// Opens for reading.
-    #[must_use]
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Whether appends are wanted.
-    #[must_use]
-    pub fn writable(mut self, writable: bool) -> Self {
-        self.writable = writable;
-        self
-    }
-
-    /// Opens the store in the directory `path`.
+    /// As [`OpenOptions::open`], for a directory of any kind.
     ///
     /// # Errors
     ///
-    /// When there is none, it is damaged, or it cannot be written although that is wanted.
-    pub fn open(&self, path: impl AsRef<Path>) -> Result<Store> {
-        let path = path.as_ref();
-        let open = |name: &str| {
-            let file = path.join(name);
-            File::options()
-                .read(true)
-                .write(self.writable)
-                .open(&file)
-                .map_err(|error| Error::io("open a store's file", &file, error))
+    /// As [`OpenOptions::open`].
+    pub fn open_in(&self, directory: Arc<dyn Directory>) -> Result<Store> {
+        // Before the lock, which would be made in a directory without a store.
+        let access = if self.writable { Access::Write } else { Access::Read };
+        if let Err(error) = directory.open(names::META, access) {
+            let path = directory.path().join(names::META);
+            let missing = error.kind() == std::io::ErrorKind::NotFound;
+            let error = Error::io("open the store", path, error);
+            return Err(if missing {
+                error.with_hint("there is no store in this directory; make one with Store::create")
+            } else {
+                error
+            });
+        }
+        let lock = if self.writable { Some(lock_writer(directory.as_ref())?) } else { None };
+        self.open_locked(directory, lock)
+    }
+
+    /// Opens with the writer's lock held, or for reading with none.
+    pub(super) fn open_locked(
+        &self,
+        directory: Arc<dyn Directory>,
+        lock: Option<Box<dyn LockGuard>>,
+    ) -> Result<Store> {
+        let presence = lock_presence(directory.as_ref())?;
+        let path = directory.path().to_path_buf();
+        let meta_path = path.join(names::META);
+        let access = if lock.is_some() { Access::Write } else { Access::Read };
+        let meta = directory
+            .open(names::META, access)
+            .map_err(|error| Error::io("open the record table", &meta_path, error))?;
+        let size = meta.size().map_err(|error| Error::io("open the record table", &meta_path, error))?;
+        if size < HEADER_BYTES as u64 {
+            return Err(Error::corrupt(format!(
+                "meta.zr has {size} bytes, its header alone has {HEADER_BYTES}"
+            ))
+            .at_path(meta_path)
+            .with_hint("restore it from a copy; without it the chunks cannot be divided into records"));
+        }
+        let words = region::header_words(meta.as_ref())
+            .map_err(|error| Error::io("read the header", &meta_path, error))?;
+        let header = Header::from_words(words).map_err(|error| error.at_path(&meta_path))?;
+
+        let checks_header = match checks::read_header(directory.as_ref()) {
+            Ok(header) => header,
+            // Damaged checks cost the checks, not the store: verify() names them, a writer makes new ones.
+            Err(error) if error.is_corrupt() => None,
+            Err(error) => return Err(error),
         };
-        let mut table = open(META)?;
-        let mut bytes = [0; HEADER_BYTES];
-        table.read_exact(&mut bytes).map_err(|error| Error::io("read the header", path.join(META), error))?;
-        let header = Header::decode(&bytes).map_err(|error| error.at_path(path.join(META)))?;
-        let chunks = (0..=header.tail_chunk)
-            .map(|chunk| open(&chunk_name(chunk)).map(Arc::new))
-            .collect::<Result<_>>()?;
-        let (schema, codec) = match fs::read(path.join(schema::FILE_NAME)) {
-            Ok(bytes) => {
-                let (schema, codec) =
-                    Schema::decode(&bytes).map_err(|error| error.at_path(path.join(schema::FILE_NAME)))?;
-                (Some(schema), Codec::from_name(&codec)?)
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => (None, Codec::Raw),
-            Err(error) => return Err(Error::io("read the schema", path.join(schema::FILE_NAME), error)),
-        };
-        Ok(Store {
-            path: path.to_path_buf(),
+        let (schema, codec_name) = read_schema(directory.as_ref())?;
+        let dictionary = read_dictionary(directory.as_ref(), checks_header.as_ref())?;
+        let codec = self.append_codec(codec_name.as_deref(), checks_header.as_ref(), dictionary.is_some())?;
+        if lock.is_some() && matches!(codec, Codec::ZstdDict { .. }) && dictionary.is_none() {
+            return Err(Error::new(
+                ErrorKind::DictionaryMismatch,
+                "the store appends with a dictionary, and dict.zr is missing",
+            )
+            .at_path(path.join(names::DICTIONARY))
+            .with_hint("put it back, or open with another codec for appends"));
+        }
+
+        let mut store = Store {
+            directory: Arc::clone(&directory),
+            path,
             version: header.version,
             codec,
             schema,
-            writable: self.writable,
-            table,
-            length: AtomicU64::new(u64::from(header.length)),
-            writer: Mutex::new(Writer { header, chunks }),
-        })
+            mode: self.mode,
+            checked: self.checked,
+            dictionary: dictionary.map(Arc::new),
+            snapshot: RwLock::new(Arc::new(Snapshot {
+                header: Header { length: 0, tail_chunk: 0, tail_offset: 0, version: header.version },
+                table: Arc::new(Region::File { file: Arc::clone(&meta), size }),
+                chunks: Vec::new(),
+                checks: None,
+            })),
+            growth: Mutex::new(()),
+            meta: Arc::clone(&meta),
+            writer: None,
+            broken: AtomicBool::new(false),
+            presence,
+        };
+        store.reset_snapshot(header)?;
+        if let Some(lock) = lock {
+            let identity =
+                store.dictionary.as_ref().map_or_else(DictionaryIdentity::default, |d| d.identity());
+            let checks = match checks_header {
+                Some(header) => Checks::open(&directory, header)?,
+                None => {
+                    let length = u64::from(header.length);
+                    Checks::create(&directory, checks::new_header(length, identity, codec, true))?
+                }
+            };
+            store.writer = Some(Mutex::new(Writer::new(directory, meta, header, Some(checks), lock)));
+        }
+        Ok(store)
+    }
+
+    /// The codec of appends: as asked for, as the writer before said, or by the schema's word for it.
+    fn append_codec(
+        &self,
+        name: Option<&str>,
+        checks: Option<&CheckHeader>,
+        has_dictionary: bool,
+    ) -> Result<Codec> {
+        if let Some(codec) = self.codec {
+            return Ok(codec);
+        }
+        let remembered = checks.and_then(|header| header.codec);
+        match (name, remembered) {
+            // The schema's word may have been changed by Python since; the level is ours.
+            (Some(name), Some(codec)) if codec.name() == name => Ok(codec),
+            (Some(name), _) => Codec::from_name(name),
+            (None, Some(codec)) => Ok(codec),
+            // A store of plain bytes says nothing; one with a dictionary was made to use it.
+            (None, None) if has_dictionary => Ok(Codec::zstd_dict()),
+            (None, None) => Ok(Codec::Raw),
+        }
+    }
+}
+
+/// Reads a whole small file; `None` if it does not exist.
+fn read_small(directory: &dyn Directory, name: &str, limit: u64) -> Result<Option<Vec<u8>>> {
+    let path = directory.path().join(name);
+    let failed = |error| Error::io(format_args!("read {name}"), &path, error);
+    let file = match directory.open(name, Access::Read) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let size = file.size().map_err(failed)?;
+    if size > limit {
+        return Err(
+            Error::corrupt(format!("{name} has {size} bytes, at most {limit} are possible")).at_path(&path)
+        );
+    }
+    let mut bytes = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
+    file.read_exact_at(&mut bytes, 0).map_err(failed)?;
+    Ok(Some(bytes))
+}
+
+fn read_schema(directory: &dyn Directory) -> Result<(Option<Schema>, Option<String>)> {
+    match read_small(directory, schema::FILE_NAME, 1 << 20)? {
+        Some(bytes) => {
+            let path = directory.path().join(schema::FILE_NAME);
+            let (schema, codec) = Schema::decode(&bytes).map_err(|error| error.at_path(path))?;
+            Ok((Some(schema), Some(codec)))
+        }
+        None => Ok((None, None)),
+    }
+}
+
+/// Reads `dict.zr` and holds it against the identity that the checks remember.
+fn read_dictionary(directory: &dyn Directory, checks: Option<&CheckHeader>) -> Result<Option<Dictionary>> {
+    let path = directory.path().join(names::DICTIONARY);
+    let dictionary = match read_small(directory, names::DICTIONARY, 128 << 20)? {
+        Some(bytes) => Some(Dictionary::new(bytes).map_err(|error| error.at_path(&path))?),
+        None => None,
+    };
+    let expected = checks.map(|header| header.dictionary).filter(|identity| identity.length > 0);
+    let actual = dictionary.as_ref().map(Dictionary::identity);
+    match (expected, actual) {
+        (Some(expected), Some(actual)) if expected != actual => Err(Error::new(
+            ErrorKind::DictionaryMismatch,
+            format!(
+                "dict.zr is dictionary {} of {} bytes (crc {:08x}); the store was written with dictionary {} of {} \
+                 bytes (crc {:08x})",
+                actual.id, actual.length, actual.crc, expected.id, expected.length, expected.crc
+            ),
+        )
+        .at_path(path)
+        .with_hint("put back the dict.zr that the store was written with")),
+        _ => Ok(dictionary),
     }
 }

@@ -1,0 +1,124 @@
+//! The first stage of a gather: indices become validated locations.
+//!
+//! All entries of a batch are looked up before the first record is copied. The lookups are independent loads that the
+//! processor overlaps; one lookup before each copy would wait for memory each time. And a batch that cannot be
+//! gathered is refused before anything was written.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use super::super::snapshot::Snapshot;
+use super::super::{Store, names};
+use crate::codec;
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{Compression, HEADER_BYTES, LOCATION_BYTES, Location};
+
+/// A frame that promises more than this must say so itself, before memory is made for it.
+const BELIEVED_BYTES: u32 = 1 << 20;
+
+thread_local! {
+    static LOCATIONS: RefCell<Vec<Location>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A list of locations whose memory goes back to the thread when it is dropped.
+pub(in crate::store) struct Locations(Vec<Location>);
+
+impl Locations {
+    fn take() -> Self {
+        // A callback of `visit` may gather on the same thread: it then finds the slot empty and makes its own.
+        let mut list = LOCATIONS.take();
+        list.clear();
+        Self(list)
+    }
+}
+
+impl Drop for Locations {
+    fn drop(&mut self) {
+        LOCATIONS.set(std::mem::take(&mut self.0));
+    }
+}
+
+impl std::ops::Deref for Locations {
+    type Target = [Location];
+
+    fn deref(&self) -> &[Location] {
+        &self.0
+    }
+}
+
+impl Store {
+    /// The locations of `indices`, and a snapshot in which each of them lies within its chunk.
+    pub(in crate::store) fn resolve(&self, indices: &[u64]) -> Result<(Locations, Arc<Snapshot>)> {
+        let (locations, mut snapshot) = self.locate(indices)?;
+        for (&index, location) in indices.iter().zip(locations.iter()) {
+            if snapshot.chunk_of(location).is_none() {
+                snapshot = self.reach(location).map_err(|error| error.for_record(index))?;
+            }
+            if location.decoded_length > BELIEVED_BYTES && location.compression != Compression::Raw {
+                self.check_promise(&snapshot, index, location)?;
+            }
+        }
+        Ok((locations, snapshot))
+    }
+
+    /// The locations of `indices`, not yet held against the chunks.
+    pub(in crate::store) fn locate(&self, indices: &[u64]) -> Result<(Locations, Arc<Snapshot>)> {
+        self.check_usable()?;
+        let mut snapshot = self.snapshot();
+        if let Some(&index) = indices.iter().find(|&&index| index >= snapshot.length()) {
+            snapshot = self.refresh()?;
+            let length = snapshot.length();
+            if let Some(&index) = indices.iter().find(|&&index| index >= length) {
+                return Err(Error::new(
+                    ErrorKind::OutOfRange,
+                    format!("record {index} was asked for, the store has {length}"),
+                )
+                .at_path(self.path()));
+            }
+            debug_assert!(index < length);
+        }
+        let mut locations = Locations::take();
+        locations.0.reserve(indices.len());
+        let damaged = |error: Error, index| error.at_path(self.file(names::META)).for_record(index);
+        let table_bytes = snapshot.length() * LOCATION_BYTES as u64;
+        if let Some(table) = snapshot.table.mapped(HEADER_BYTES as u64, table_bytes) {
+            let (entries, _) = table.as_chunks::<LOCATION_BYTES>();
+            for &index in indices {
+                let entry = usize::try_from(index).ok().and_then(|index| entries.get(index));
+                let entry = entry.ok_or_else(|| Error::corrupt("the record table is cut short"));
+                let location = entry.and_then(|entry| Location::decode(entry, self.version));
+                locations.0.push(location.map_err(|error| damaged(error, index))?);
+            }
+        } else {
+            for &index in indices {
+                let entry = snapshot.entry(index).map_err(|error| {
+                    Error::io("read the record table", self.file(names::META), error).for_record(index)
+                })?;
+                let location = Location::decode(&entry, self.version);
+                locations.0.push(location.map_err(|error| damaged(error, index))?);
+            }
+        }
+        Ok((locations, snapshot))
+    }
+
+    /// Compares the length that the table promises with what the frame itself says.
+    fn check_promise(&self, snapshot: &Snapshot, index: u64, location: &Location) -> Result<()> {
+        let mut scratch = Vec::new();
+        let head = u64::from(location.stored_length).min(32);
+        let chunk = self.chunk_of(snapshot, index, location)?;
+        let frame = chunk
+            .bytes(u64::from(location.offset), head, &mut scratch)
+            .map_err(|error| self.unreadable(index, location, error))?;
+        match codec::content_size(frame) {
+            Some(size) if size != u64::from(location.decoded_length) => Err(self.damaged(
+                index,
+                location,
+                Error::corrupt(format!(
+                    "the frame says that it holds {size} bytes, the record table says {}",
+                    location.decoded_length
+                )),
+            )),
+            _ => Ok(()),
+        }
+    }
+}

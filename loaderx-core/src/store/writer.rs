@@ -1,0 +1,190 @@
+//! The one writer of a store: what it holds, and how it makes things durable.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::checks::Checks;
+use super::names;
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::Header;
+use crate::io::{Access, Directory, File, LockGuard};
+
+#[derive(Debug)]
+pub(super) struct Writer {
+    pub(super) directory: Arc<dyn Directory>,
+    pub(super) meta: Arc<dyn File>,
+    /// What is committed.
+    pub(super) header: Header,
+    /// `None` only for a store without `check.zr`, until the first change.
+    pub(super) checks: Option<Checks>,
+    /// Chunks that have been written since the last sync, and the one that is appended to.
+    chunks: BTreeMap<u16, Chunk>,
+    /// Files have been made since the last sync.
+    names_changed: bool,
+    /// A sync has failed: what the operating system has dropped cannot be synced by asking again.
+    sync_failed: bool,
+    /// Whether `own_until` says on the disk that a writer is at work.
+    announced: bool,
+    // Held, never asked.
+    _lock: Box<dyn LockGuard>,
+}
+
+#[derive(Debug)]
+struct Chunk {
+    file: Arc<dyn File>,
+    dirty: bool,
+}
+
+impl Writer {
+    pub(super) fn new(
+        directory: Arc<dyn Directory>,
+        meta: Arc<dyn File>,
+        header: Header,
+        checks: Option<Checks>,
+        lock: Box<dyn LockGuard>,
+    ) -> Self {
+        let announced = checks.as_ref().is_some_and(|checks| checks.header().own_until == u64::MAX);
+        Self {
+            directory,
+            meta,
+            header,
+            checks,
+            chunks: BTreeMap::new(),
+            names_changed: false,
+            sync_failed: false,
+            announced,
+            _lock: lock,
+        }
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// The chunk's file, to write to. A chunk past the last one is made.
+    pub(super) fn chunk(&mut self, chunk: u16) -> Result<Arc<dyn File>> {
+        if let Some(known) = self.chunks.get_mut(&chunk) {
+            known.dirty = true;
+            return Ok(Arc::clone(&known.file));
+        }
+        let is_new = chunk > self.header.tail_chunk;
+        let name = names::chunk(chunk);
+        let file = self
+            .directory
+            .open(&name, if is_new { Access::Create } else { Access::Write })
+            .map_err(|error| Error::io("open a chunk for writing", self.file(&name), error))?;
+        self.names_changed |= is_new;
+        self.chunks.insert(chunk, Chunk { file: Arc::clone(&file), dirty: true });
+        Ok(file)
+    }
+
+    /// Forgets the open chunks after files have been shortened or removed.
+    #[expect(dead_code, reason = "delete and compact use it")]
+    pub(super) fn forget_chunks(&mut self) {
+        self.chunks.clear();
+    }
+
+    /// Says durably that from here on a writer is at work that keeps the checks, so that what it has not synced is
+    /// checked after a power cut. Once for each handle.
+    pub(super) fn announce(&mut self) -> Result<()> {
+        if self.announced {
+            return Ok(());
+        }
+        if let Some(checks) = &mut self.checks {
+            checks.write_header(|header| header.own_until = u64::MAX)?;
+            checks.sync()?;
+            // The file itself may be new.
+            self.sync_names()?;
+        }
+        self.announced = true;
+        Ok(())
+    }
+
+    /// Stores the header, first the half with the tail chunk, then the half with offset and length.
+    pub(super) fn commit(&mut self, header: Header) -> Result<()> {
+        let (old, new) = (self.header.words(), header.words());
+        let mut stored = Ok(());
+        for (offset, (old, new)) in [0, 8].into_iter().zip(old.into_iter().zip(new)) {
+            if stored.is_ok() && old != new {
+                stored = self.meta.store_u64(offset, new);
+            }
+        }
+        match stored {
+            Ok(()) => {
+                self.header = header;
+                Ok(())
+            }
+            Err(error) => {
+                // Whatever has been stored is a header that holds: with a frontier that is further than it needs to be.
+                if let Ok(words) = super::region::header_words(self.meta.as_ref())
+                    && let Ok(header) = Header::from_words(words)
+                {
+                    self.header = header;
+                }
+                Err(Error::io("store the header", self.file(names::META), error))
+            }
+        }
+    }
+
+    /// Makes everything committed durable: chunks, names, table and header, checks, in this order.
+    pub(super) fn sync(&mut self) -> Result<()> {
+        if self.sync_failed {
+            return Err(Error::new(
+                ErrorKind::Io,
+                "an earlier sync has failed, and what it was for may be lost",
+            )
+            .at_path(self.directory.path())
+            .with_hint("open the store anew for writing: it checks the records since the last good sync"));
+        }
+        let result = self.sync_all();
+        self.sync_failed = result.is_err();
+        result
+    }
+
+    fn sync_all(&mut self) -> Result<()> {
+        for (&chunk, known) in &mut self.chunks {
+            if known.dirty {
+                known.file.sync().map_err(|error| {
+                    Error::io("sync a chunk", self.directory.path().join(names::chunk(chunk)), error)
+                })?;
+                known.dirty = false;
+            }
+        }
+        if self.names_changed {
+            self.sync_names()?;
+            self.names_changed = false;
+        }
+        self.sync_meta()?;
+        let length = u64::from(self.header.length);
+        if let Some(checks) = &mut self.checks {
+            checks.write_header(|header| header.synced_length = length)?;
+            checks.sync()?;
+        }
+        // Only the tail is appended to; other chunks need not stay open.
+        let tail = self.header.tail_chunk;
+        self.chunks.retain(|&chunk, _| chunk == tail);
+        Ok(())
+    }
+
+    pub(super) fn sync_meta(&self) -> Result<()> {
+        self.meta.sync().map_err(|error| Error::io("sync the record table", self.file(names::META), error))
+    }
+
+    pub(super) fn sync_names(&self) -> Result<()> {
+        self.directory.sync().map_err(|error| Error::io("sync the directory", self.directory.path(), error))
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        // Says that records from here on are somebody else's. Not synced: if this is lost, the next writer
+        // only checks more than it needs to.
+        let length = u64::from(self.header.length);
+        if let Some(checks) = &mut self.checks
+            && self.announced
+        {
+            let _ = checks.write_header(|header| header.own_until = length);
+        }
+    }
+}

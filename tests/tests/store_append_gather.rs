@@ -1,0 +1,224 @@
+//! Append and gather against a plain vector, for every codec, version and way of reading.
+#![forbid(unsafe_code)]
+
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use loaderx_core::format::FormatVersion;
+use loaderx_core::io::{Directory, memory::MemoryDisk};
+use loaderx_core::{Codec, CreateOptions, ErrorKind, OpenOptions, ReadMode, Store};
+use proptest::prelude::*;
+
+fn records() -> impl Strategy<Value = Vec<Vec<u8>>> {
+    let record = prop_oneof![
+        proptest::collection::vec(any::<u8>(), 1..200),
+        (1_usize..3000, any::<u8>()).prop_map(|(len, byte)| vec![byte; len]),
+    ];
+    proptest::collection::vec(record, 0..20)
+}
+
+fn dictionary() -> Vec<u8> {
+    (0..2000_u32).flat_map(|i| (i * 7 % 251).to_le_bytes()).collect()
+}
+
+fn codec(number: u8) -> Codec {
+    [Codec::Raw, Codec::zstd(), Codec::ZstdDict { level: 5 }][usize::from(number % 3)]
+}
+
+fn check(store: &Store, model: &[Vec<u8>], indices: &[u64]) {
+    assert_eq!(store.len(), model.len() as u64);
+    let expected: Vec<&[u8]> = indices.iter().map(|&i| model[i as usize].as_slice()).collect();
+    let (bytes, offsets) = store.gather_packed(indices).unwrap();
+    assert_eq!(bytes, expected.concat());
+    assert_eq!(offsets.len(), indices.len() + 1);
+    let places: Vec<usize> = offsets.iter().map(|&offset| offset as usize).collect();
+    let mut dst = vec![MaybeUninit::uninit(); bytes.len()];
+    assert_eq!(store.gather_at(indices, &places, &mut dst).unwrap(), bytes);
+    let mut lengths = vec![9];
+    store.lengths(indices, &mut lengths).unwrap();
+    assert!(lengths.iter().zip(&expected).all(|(&length, record)| length == record.len() as u64));
+    let mut visited = Vec::new();
+    store
+        .visit(indices, |position, record| {
+            visited.push((position, record.to_vec()));
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!(visited.len(), indices.len());
+    for (i, (position, record)) in visited.iter().enumerate() {
+        assert_eq!((*position, record.as_slice()), (i, expected[i]));
+    }
+    store.advise(indices);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    #[test]
+    fn what_was_appended_is_gathered(
+        batches in proptest::collection::vec(records(), 1..4),
+        picks in proptest::collection::vec(any::<u64>(), 0..40),
+        which in any::<u8>(),
+        v4 in any::<bool>(),
+        checked in any::<bool>(),
+        in_memory in any::<bool>(),
+    ) {
+        let dir = tempfile::tempdir().unwrap();
+        let directory: Arc<dyn Directory> = if in_memory {
+            MemoryDisk::new().directory()
+        } else {
+            Arc::new(loaderx_core::io::Disk::new(dir.path()))
+        };
+        let version = if v4 { FormatVersion::V4 } else { FormatVersion::V3 };
+        let store = CreateOptions::new()
+            .codec(codec(which))
+            .dictionary(dictionary())
+            .format(version)
+            .create_in(Arc::clone(&directory))
+            .unwrap();
+        let mut model: Vec<Vec<u8>> = Vec::new();
+        for batch in batches {
+            let first = store.append_slices(batch.iter().map(Vec::as_slice)).unwrap();
+            prop_assert_eq!(first, model.len() as u64);
+            model.extend(batch);
+            let indices: Vec<u64> = (0..model.len() as u64).rev().collect();
+            check(&store, &model, &indices);
+        }
+        store.sync().unwrap();
+        let indices: Vec<u64> =
+            picks.iter().filter(|_| !model.is_empty()).map(|pick| pick % model.len() as u64).collect();
+        check(&store, &model, &indices);
+        for mode in [ReadMode::Mapped, ReadMode::Positioned] {
+            let reader = OpenOptions::new().read_mode(mode).verify(checked).open_in(Arc::clone(&directory)).unwrap();
+            prop_assert_eq!(reader.codec(), codec(which));
+            check(&reader, &model, &indices);
+        }
+    }
+}
+
+#[test]
+fn empty_records_are_for_version_4_only() {
+    let v3 = CreateOptions::new().create_in(MemoryDisk::new().directory()).unwrap();
+    let error = v3.append(b"ab", &[0, 1, 1]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+    assert!(v3.is_empty());
+
+    let v4 = CreateOptions::new().format(FormatVersion::V4).create_in(MemoryDisk::new().directory()).unwrap();
+    v4.append(b"ab", &[0, 1, 1, 2]).unwrap();
+    check(&v4, &[b"a".to_vec(), vec![], b"b".to_vec(), vec![]], &[3, 2, 1, 0, 1]);
+    assert_eq!(v4.gather_fixed(&[1, 3, 1], 0, &mut []).unwrap(), b"");
+}
+
+#[test]
+fn records_at_the_limit_work_and_one_over_is_refused_before_anything_is_written() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path(), CreateOptions::new()).unwrap();
+    let limit = vec![7; 1 << 20];
+    store.append_slices([limit.as_slice()]).unwrap();
+    assert_eq!(store.get(0).unwrap(), limit);
+    let before = std::fs::metadata(dir.path().join("0.zr")).unwrap().len();
+    let error = store.append_slices([b"a".as_slice(), &vec![7; (1 << 20) + 1]]).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LimitExceeded);
+    assert!(error.to_string().contains("1048577"), "{error}");
+    assert_eq!(std::fs::metadata(dir.path().join("0.zr")).unwrap().len(), before);
+    assert_eq!(store.len(), 1);
+}
+
+#[test]
+fn files_are_as_long_as_their_content() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path(), CreateOptions::new()).unwrap();
+    store.append_fixed(&[1; 4000], 1000).unwrap();
+    let length = |name: &str| std::fs::metadata(dir.path().join(name)).unwrap().len();
+    assert_eq!(length("0.zr"), 4000);
+    assert_eq!(length("meta.zr"), 16 + 4 * 16);
+    assert_eq!(length("check.zr"), 128 + 4 * 8);
+}
+
+#[test]
+fn a_reader_sees_what_another_handle_has_committed_since() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = Store::create(dir.path(), CreateOptions::new()).unwrap();
+    for mode in [ReadMode::Mapped, ReadMode::Positioned] {
+        let reader = OpenOptions::new().read_mode(mode).open(dir.path()).unwrap();
+        let before = reader.len();
+        let record = vec![u8::try_from(before).unwrap(); 5000];
+        assert_eq!(writer.append_slices([record.as_slice()]).unwrap(), before);
+        assert_eq!(reader.get(before).unwrap(), record);
+        assert_eq!(reader.len(), before + 1);
+        assert_eq!(reader.get(before + 1).unwrap_err().kind(), ErrorKind::OutOfRange);
+    }
+}
+
+#[test]
+fn there_is_one_writer_and_its_lock_goes_with_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let first = Store::create(dir.path(), CreateOptions::new()).unwrap();
+    let error = Store::open_writable(dir.path()).unwrap_err();
+    assert!(error.is_locked());
+    assert_eq!(error.path(), Some(dir.path()));
+    let reader = Store::open(dir.path()).unwrap();
+    assert_eq!(reader.append_fixed(b"a", 1).unwrap_err().kind(), ErrorKind::ReadOnly);
+    drop(first);
+    Store::open_writable(dir.path()).unwrap();
+}
+
+#[test]
+fn create_replaces_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(Store::create(dir.path(), CreateOptions::new()).unwrap());
+    let again = Store::create(dir.path(), CreateOptions::new()).unwrap_err();
+    assert_eq!(again.kind(), ErrorKind::AlreadyExists);
+
+    // Chunks whose table is lost are somebody's data.
+    let lost = tempfile::tempdir().unwrap();
+    std::fs::write(lost.path().join("0.zr"), b"records").unwrap();
+    let error = Store::create(lost.path(), CreateOptions::new()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+    assert_eq!(std::fs::read(lost.path().join("0.zr")).unwrap(), b"records");
+}
+
+#[test]
+fn opening_what_is_not_there_creates_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    for writable in [false, true] {
+        let error = OpenOptions::new().writable(writable).open(dir.path()).unwrap_err();
+        assert!(error.is_not_found(), "{error}");
+        let missing = OpenOptions::new().writable(writable).open(dir.path().join("no")).unwrap_err();
+        assert!(missing.is_not_found(), "{missing}");
+    }
+    assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn threads_append_and_gather_at_the_same_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::create(dir.path(), CreateOptions::new().codec(Codec::zstd())).unwrap();
+    std::thread::scope(|scope| {
+        for writer in 0..3_u8 {
+            let store = &store;
+            scope.spawn(move || {
+                for round in 0..40_u8 {
+                    let record = [[writer; 100], [round; 100]].concat();
+                    store.append_slices([record.as_slice(), record.as_slice()]).unwrap();
+                }
+            });
+        }
+        for _ in 0..2 {
+            let store = &store;
+            scope.spawn(move || {
+                while store.len() < 240 {
+                    let length = store.len();
+                    // Pairs are committed together.
+                    assert!(length.is_multiple_of(2));
+                    let all: Vec<u64> = (0..length).collect();
+                    let (bytes, _) = store.gather_packed(&all).unwrap();
+                    for pair in bytes.chunks(400) {
+                        assert_eq!(pair[..200], pair[200..]);
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(store.len(), 240);
+}
