@@ -6,8 +6,7 @@
 //! or replaces a record without knowing this file (the Python package) leaves a tag that does not fit, and
 //! the record counts as unchecked.
 
-use super::Location;
-use crate::codec::Codec;
+use super::{Compression, Location};
 use crate::error::{Error, Result};
 
 /// Bytes of one header slot.
@@ -48,8 +47,8 @@ pub struct CheckHeader {
     pub own_until: u64,
     /// The dictionary of the store.
     pub dictionary: DictionaryIdentity,
-    /// The codec of appends, with its level, where a writer has said one.
-    pub codec: Option<Codec>,
+    /// How appends are stored, and the level of their compression, where a writer has said so.
+    pub codec: Option<(Compression, i32)>,
     /// Whether checksums are kept for appended records.
     pub entries: bool,
 }
@@ -59,10 +58,8 @@ impl CheckHeader {
     #[must_use]
     pub fn encode(&self) -> [u8; SLOT_BYTES] {
         let (codec, level) = match self.codec {
-            None => (0_u16, 0),
-            Some(Codec::Raw) => (1, 0),
-            Some(Codec::Zstd { level }) => (2, level),
-            Some(Codec::ZstdDict { level }) => (3, level),
+            None => (0, 0),
+            Some((compression, level)) => (u16::from(compression.number()) + 1, level),
         };
         let mut bytes = [0; SLOT_BYTES];
         bytes[0..4].copy_from_slice(&MAGIC);
@@ -102,9 +99,9 @@ impl CheckHeader {
         }
         let level = i32::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51]]);
         let codec = match u16_at(44) {
-            1 => Some(Codec::Raw),
-            2 => Some(Codec::Zstd { level }),
-            3 => Some(Codec::ZstdDict { level }),
+            1 => Some((Compression::Raw, level)),
+            2 => Some((Compression::Zstd, level)),
+            3 => Some((Compression::ZstdDict, level)),
             _ => None,
         };
         Ok(Self {
@@ -191,14 +188,19 @@ mod tests {
             synced_length: 7,
             own_until: u64::MAX,
             dictionary: DictionaryIdentity { id: 1, length: 2, crc: 3 },
-            codec: Some(Codec::ZstdDict { level: -5 }),
+            codec: Some((Compression::ZstdDict, -5)),
             entries: true,
         }
     }
 
     #[test]
     fn headers_survive_their_bytes_and_every_flipped_bit_is_found() {
-        for codec in [None, Some(Codec::Raw), Some(Codec::zstd()), Some(Codec::ZstdDict { level: -5 })] {
+        for codec in [
+            None,
+            Some((Compression::Raw, 0)),
+            Some((Compression::Zstd, 3)),
+            Some((Compression::ZstdDict, -5)),
+        ] {
             for entries in [false, true] {
                 let header = CheckHeader { codec, entries, ..header(9) };
                 assert_eq!(CheckHeader::decode(&header.encode()).unwrap(), header);

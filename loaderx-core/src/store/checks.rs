@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::names;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
+use crate::format::Compression;
 use crate::format::check::{CheckEntry, CheckHeader, DictionaryIdentity, SLOT_BYTES, entry_offset};
 use crate::io::{Access, Directory, File};
 
@@ -115,7 +116,20 @@ pub(super) fn new_header(
         // Nothing of ours past what is there; a writer says otherwise before its first append.
         own_until: synced_length,
         dictionary,
-        codec: Some(codec),
+        codec: Some(match codec {
+            Codec::Raw => (Compression::Raw, 0),
+            Codec::Zstd { level } => (Compression::Zstd, level),
+            Codec::ZstdDict { level } => (Compression::ZstdDict, level),
+        }),
         entries,
     }
+}
+
+/// The codec that a header remembers.
+pub(super) fn remembered_codec(header: &CheckHeader) -> Option<Codec> {
+    header.codec.map(|(compression, level)| match compression {
+        Compression::Raw => Codec::Raw,
+        Compression::Zstd => Codec::Zstd { level },
+        Compression::ZstdDict => Codec::ZstdDict { level },
+    })
 }

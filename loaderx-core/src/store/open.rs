@@ -154,7 +154,7 @@ impl OpenOptions {
         if let Some(codec) = self.codec {
             return Ok(codec);
         }
-        let remembered = checks.and_then(|header| header.codec);
+        let remembered = checks.and_then(checks::remembered_codec);
         match (name, remembered) {
             // The schema's word may have been changed by Python since; the level is ours.
             (Some(name), Some(codec)) if codec.name() == name => Ok(codec),
