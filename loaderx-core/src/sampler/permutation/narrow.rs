@@ -86,11 +86,16 @@ impl Narrow {
         }
         let rest = chunks.into_remainder();
         if !rest.is_empty() {
-            let (l, r) = self.spread(left, right);
+            let (mut l, mut r) = self.spread(left, right);
+            // The lanes to spare repeat the first position: the next ones may lie outside the network's values,
+            // from where no walk leads back.
+            l[rest.len()..].fill(left);
+            r[rest.len()..].fill(right);
             let mut block = [0; LANES];
             self.block(l, r, &mut block);
-            let count = rest.len();
-            rest.copy_from_slice(&block[..count]);
+            for (slot, value) in rest.iter_mut().zip(block) {
+                *slot = value;
+            }
         }
     }
 
