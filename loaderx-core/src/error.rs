@@ -90,6 +90,8 @@ struct Inner {
     chunk: Option<u32>,
     record: Option<u64>,
     offset: Option<u64>,
+    stream: Option<String>,
+    step: Option<u64>,
     hint: Option<String>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
@@ -105,6 +107,8 @@ impl Error {
             chunk: None,
             record: None,
             offset: None,
+            stream: None,
+            step: None,
             hint: None,
             source: None,
         }))
@@ -175,6 +179,20 @@ impl Error {
         self
     }
 
+    /// Names the stream of a loader.
+    #[must_use]
+    pub fn in_stream(mut self, stream: &str) -> Self {
+        self.0.stream.get_or_insert_with(|| stream.to_owned());
+        self
+    }
+
+    /// Names the step of a loader.
+    #[must_use]
+    pub fn at_step(mut self, step: u64) -> Self {
+        self.0.step.get_or_insert(step);
+        self
+    }
+
     /// Says what the reader can do about it.
     #[must_use]
     pub fn with_hint(mut self, hint: impl Into<String>) -> Self {
@@ -223,6 +241,18 @@ impl Error {
     #[must_use]
     pub fn offset(&self) -> Option<u64> {
         self.0.offset
+    }
+
+    /// The loader's stream, where one is known.
+    #[must_use]
+    pub fn stream(&self) -> Option<&str> {
+        self.0.stream.as_deref()
+    }
+
+    /// The loader's step, where one is known.
+    #[must_use]
+    pub fn step(&self) -> Option<u64> {
+        self.0.step
     }
 
     /// What to do about it, where there is something to say.
@@ -282,6 +312,12 @@ impl fmt::Display for Error {
         }
         if let Some(offset) = inner.offset {
             place(f, format_args!("offset {offset}"))?;
+        }
+        if let Some(stream) = &inner.stream {
+            place(f, format_args!("stream {stream:?}"))?;
+        }
+        if let Some(step) = inner.step {
+            place(f, format_args!("step {step}"))?;
         }
         if separator == ", " {
             f.write_str(")")?;
