@@ -1,0 +1,125 @@
+use std::sync::Arc;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::view::{Column, DenseBatch};
+
+/// What one step delivers: a column of each stream, all of the same records in the same order.
+///
+/// A column is looked at with [`Batch::column`] or moved out with [`Batch::take`] and its typed forms; moving
+/// copies nothing.
+#[derive(Clone, Debug)]
+pub struct Batch {
+    pub(super) step: u64,
+    pub(super) seed: u64,
+    pub(super) indices: Vec<u64>,
+    pub(super) names: Names,
+    /// One place for each name; empty once it was taken.
+    pub(super) columns: Vec<Option<Column>>,
+    pub(super) skipped: Vec<Skipped>,
+}
+
+/// The streams' names, shared by all batches of a loader.
+pub(super) type Names = Arc<[String]>;
+
+/// A damaged record that [`OnDamage::Skip`](super::OnDamage::Skip) left out of a batch.
+#[derive(Clone, Debug)]
+pub struct Skipped {
+    /// The record's index.
+    pub record: u64,
+    /// The stream that it could not be read from.
+    pub stream: String,
+    /// What is wrong with it: the file, the offset and what was found there.
+    pub error: Arc<Error>,
+}
+
+impl Batch {
+    /// The step that this batch is.
+    #[must_use]
+    pub fn step(&self) -> u64 {
+        self.step
+    }
+
+    /// The loader's seed: with [`Batch::step`] it keys random numbers that a resumed run draws again.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The records in the batch, in its order.
+    #[must_use]
+    pub fn indices(&self) -> &[u64] {
+        &self.indices
+    }
+
+    /// The number of records in the batch.
+    #[must_use]
+    pub fn records(&self) -> usize {
+        self.indices.len()
+    }
+
+    /// The streams' names, in the order in which the loader was given them.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.names.iter().map(String::as_str)
+    }
+
+    /// The column of the stream `name`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFound`] when there is no such stream or its column was taken.
+    pub fn column(&self, name: &str) -> Result<&Column> {
+        let column = self.position(name).and_then(|place| self.columns.get(place)?.as_ref());
+        column.ok_or_else(|| self.missing(name))
+    }
+
+    /// Moves the column of the stream `name` out of the batch.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFound`] when there is no such stream or its column was taken before.
+    pub fn take(&mut self, name: &str) -> Result<Column> {
+        let column = self.position(name).and_then(|place| self.columns.get_mut(place)?.take());
+        column.ok_or_else(|| self.missing(name))
+    }
+
+    /// Moves the dense column of the stream `name` out of the batch.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::take`]; [`ErrorKind::SchemaMismatch`] when the column is not dense.
+    pub fn take_dense(&mut self, name: &str) -> Result<DenseBatch> {
+        self.take(name)?.into_dense().map_err(|error| error.in_stream(name))
+    }
+
+    /// Moves all columns that were not taken out, with their names.
+    #[must_use]
+    pub fn into_columns(self) -> Vec<(String, Column)> {
+        let columns = self.names.iter().cloned().zip(self.columns);
+        columns.filter_map(|(name, column)| Some((name, column?))).collect()
+    }
+
+    /// Bytes of memory that the columns hold.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.columns.iter().flatten().map(|column| column.bytes() as u64).sum()
+    }
+
+    /// The damaged records that were left out; empty unless the loader skips damage.
+    #[must_use]
+    pub fn skipped(&self) -> &[Skipped] {
+        &self.skipped
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.names.iter().position(|known| known == name)
+    }
+
+    fn missing(&self, name: &str) -> Error {
+        let what = if self.position(name).is_some() {
+            format!("the column of stream {name:?} was already taken out of the batch")
+        } else {
+            format!("there is no stream {name:?}, the streams are {:?}", self.names)
+        };
+        Error::new(ErrorKind::NotFound, what).at_step(self.step)
+    }
+}

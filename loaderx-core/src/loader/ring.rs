@@ -1,0 +1,236 @@
+//! The hand-over with threads: [`Protocol`] behind a lock, and the waiting and waking that it asks for.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::protocol::{Claim, Grant, Protocol, Take, Ticket, Wake, Who};
+
+/// How often the consumer looks for its step before it sleeps: a few microseconds, about what falling asleep
+/// and being woken costs.
+const SPINS: u32 = 100;
+
+/// An ordered queue of finished steps with many producers and one consumer.
+///
+/// `C` is the course that the steps belong to, replaced by every [`Ring::seek`]; workers keep a clone of it.
+#[derive(Debug)]
+pub(super) struct Ring<C, T> {
+    state: Mutex<State<C, T>>,
+    /// A hint for the spinning consumer; the truth is behind the lock.
+    head_is_ready: AtomicBool,
+    spins: u32,
+    consumer: Condvar,
+    claimers: Condvar,
+    granters: Condvar,
+    gone: Condvar,
+}
+
+#[derive(Debug)]
+struct State<C, T> {
+    protocol: Protocol<T>,
+    course: C,
+    workers: usize,
+    peak_bytes: u64,
+    /// Time that workers slept because the consumer had enough.
+    starved: Duration,
+}
+
+/// What a ring looks like at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Depth {
+    pub(super) ready: usize,
+    pub(super) bytes: u64,
+    pub(super) peak_bytes: u64,
+    pub(super) starved: Duration,
+}
+
+/// A claimed step and its course.
+#[derive(Debug)]
+pub(super) struct Claimed<C> {
+    pub(super) ticket: Ticket,
+    pub(super) course: C,
+}
+
+impl<C: Clone, T> Ring<C, T> {
+    pub(super) fn new(slots: usize, byte_limit: u64, course: C, start: u64, end: u64) -> Self {
+        let protocol = Protocol::new(slots, byte_limit, start, end);
+        let alone = std::thread::available_parallelism().is_ok_and(|cores| cores.get() == 1);
+        Self {
+            head_is_ready: AtomicBool::new(protocol.head_is_ready()),
+            state: Mutex::new(State { protocol, course, workers: 0, peak_bytes: 0, starved: Duration::ZERO }),
+            // On one core nothing can happen while the consumer spins.
+            spins: if alone { 0 } else { SPINS },
+            consumer: Condvar::new(),
+            claimers: Condvar::new(),
+            granters: Condvar::new(),
+            gone: Condvar::new(),
+        }
+    }
+
+    /// No code of users runs under this lock, so a panic of theirs cannot leave it half changed.
+    fn lock(&self) -> MutexGuard<'_, State<C, T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wake(&self, wake: Wake) {
+        if wake.consumer {
+            self.consumer.notify_one();
+        }
+        match wake.claimers {
+            Who::Nobody => {}
+            Who::One => self.claimers.notify_one(),
+            Who::All => self.claimers.notify_all(),
+        }
+        if wake.granters {
+            self.granters.notify_all();
+        }
+    }
+
+    /// Waits for a step to work on; `None` when the ring is closed.
+    pub(super) fn claim(&self) -> Option<Claimed<C>> {
+        let mut state = self.lock();
+        let mut since = None;
+        loop {
+            let (answer, wake) = state.protocol.claim();
+            match answer {
+                Claim::Closed => return None,
+                Claim::Step(ticket) => {
+                    if let Some(since) = since {
+                        state.starved += Instant::now().duration_since(since);
+                    }
+                    let course = state.course.clone();
+                    drop(state);
+                    self.wake(wake);
+                    return Some(Claimed { ticket, course });
+                }
+                Claim::Wait => {
+                    since.get_or_insert_with(Instant::now);
+                    state.protocol.idle_claimers += 1;
+                    state = self.claimers.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    state.protocol.idle_claimers -= 1;
+                }
+            }
+        }
+    }
+
+    /// Waits until the step of `ticket` may hold `bytes`; `None` when it is not wanted any more.
+    pub(super) fn grant(&self, mut ticket: Ticket, bytes: u64) -> Option<Ticket> {
+        let mut state = self.lock();
+        let mut since = None;
+        loop {
+            let (answer, wake) = state.protocol.grant(&mut ticket, bytes);
+            match answer {
+                Grant::Granted => {
+                    if let Some(since) = since {
+                        state.starved += Instant::now().duration_since(since);
+                    }
+                    state.peak_bytes = state.peak_bytes.max(state.protocol.bytes());
+                    drop(state);
+                    self.wake(wake);
+                    return Some(ticket);
+                }
+                Grant::Stale | Grant::Closed => return None,
+                Grant::Wait => {
+                    since.get_or_insert_with(Instant::now);
+                    state.protocol.idle_granters += 1;
+                    state = self.granters.wait(state).unwrap_or_else(PoisonError::into_inner);
+                    state.protocol.idle_granters -= 1;
+                }
+            }
+        }
+    }
+
+    /// Hands a finished step over.
+    pub(super) fn deliver(&self, ticket: Ticket, value: T) {
+        let mut state = self.lock();
+        let (unwanted, wake) = state.protocol.deliver(ticket, value);
+        self.head_is_ready.store(state.protocol.head_is_ready(), Ordering::Release);
+        drop(state);
+        self.wake(wake);
+        drop(unwanted);
+    }
+
+    /// Waits for the step at the head and takes it.
+    pub(super) fn take(&self) -> Take<T> {
+        for _ in 0..self.spins {
+            if self.head_is_ready.load(Ordering::Acquire) {
+                break;
+            }
+            std::hint::spin_loop();
+        }
+        let mut state = self.lock();
+        loop {
+            let (answer, wake) = state.protocol.take();
+            if answer_is_wait(&answer) {
+                state.protocol.idle_consumer = true;
+                state = self.consumer.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state.protocol.idle_consumer = false;
+                continue;
+            }
+            self.head_is_ready.store(state.protocol.head_is_ready(), Ordering::Release);
+            drop(state);
+            self.wake(wake);
+            return answer;
+        }
+    }
+
+    /// Throws away what is queued and goes on with the steps `start..end` of `course`.
+    pub(super) fn seek(&self, course: C, start: u64, end: u64) {
+        let mut state = self.lock();
+        let (unwanted, wake) = state.protocol.seek(start, end);
+        let old = std::mem::replace(&mut state.course, course);
+        self.head_is_ready.store(state.protocol.head_is_ready(), Ordering::Release);
+        drop(state);
+        self.wake(wake);
+        drop((unwanted, old));
+    }
+
+    /// Notes a worker that starts.
+    pub(super) fn enter(&self) {
+        self.lock().workers += 1;
+    }
+
+    /// Notes a worker that ends; `lost` when it dies with a step that the consumer may wait for.
+    pub(super) fn leave(&self, lost: bool) {
+        let mut state = self.lock();
+        state.workers = state.workers.saturating_sub(1);
+        let wake = if lost { state.protocol.lose() } else { Wake::default() };
+        self.head_is_ready.store(state.protocol.head_is_ready(), Ordering::Release);
+        drop(state);
+        self.wake(wake);
+        self.gone.notify_all();
+    }
+
+    /// Tells the workers to end and waits for them, at most `patience`.
+    pub(super) fn close(&self, patience: Duration) {
+        let mut state = self.lock();
+        let wake = state.protocol.close();
+        drop(state);
+        self.wake(wake);
+        state = self.lock();
+        let (state, _) = self
+            .gone
+            .wait_timeout_while(state, patience, |state| state.workers > 0)
+            .unwrap_or_else(PoisonError::into_inner);
+        drop(state);
+    }
+
+    /// Whether every worker has ended.
+    pub(super) fn is_deserted(&self) -> bool {
+        self.lock().workers == 0
+    }
+
+    pub(super) fn depth(&self) -> Depth {
+        let state = self.lock();
+        Depth {
+            ready: state.protocol.ready(),
+            bytes: state.protocol.bytes(),
+            peak_bytes: state.peak_bytes,
+            starved: state.starved,
+        }
+    }
+}
+
+fn answer_is_wait<T>(answer: &Take<T>) -> bool {
+    matches!(answer, Take::Wait)
+}
