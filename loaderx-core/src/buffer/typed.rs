@@ -8,26 +8,45 @@ use std::mem::MaybeUninit;
 
 use half::{bf16, f16};
 
+use super::cast::bytes_of;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result};
 
 macro_rules! typed_vec {
     ($($variant:ident($rust:ty)),+ $(,)?) => {
-        /// A vector of a run-time element type.
+        /// A vector of a run-time element type; truth values are in the one of `u8`.
         #[derive(Clone, Debug)]
         pub(super) enum TypedVec {
             $($variant(Vec<$rust>)),+
         }
 
         impl TypedVec {
-            pub(super) fn fill(
-                dtype: DType,
-                elements: usize,
-                write: impl for<'a> FnOnce(&'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8]>,
-            ) -> Result<Self> {
+            /// An empty vector with a capacity of at least `elements`.
+            pub(super) fn with_room(dtype: DType, elements: usize) -> Result<Self> {
                 match dtype {
-                    DType::Bool => Ok(Self::U8(fill_vec(elements, write)?)),
-                    $(DType::$variant => Ok(Self::$variant(fill_vec(elements, write)?))),+
+                    DType::Bool => Ok(Self::U8(reserve(elements)?)),
+                    $(DType::$variant => Ok(Self::$variant(reserve(elements)?))),+
+                }
+            }
+
+            /// The first `elements` places of its memory, as bytes of which nothing is known. It becomes empty.
+            pub(super) fn uninit(&mut self, elements: usize) -> &mut [MaybeUninit<u8>] {
+                match self {
+                    $(Self::$variant(vec) => uninit(vec, elements)),+
+                }
+            }
+
+            /// Sets the number of elements.
+            ///
+            /// # Safety
+            ///
+            /// The first `elements` places, within the capacity, have been written.
+            pub(super) unsafe fn set_len(&mut self, elements: usize) {
+                match self {
+                    $(Self::$variant(vec) => {
+                        // SAFETY: the caller's promise; any bit pattern is a value of an `Element`.
+                        unsafe { vec.set_len(elements) }
+                    }),+
                 }
             }
 
@@ -37,9 +56,9 @@ macro_rules! typed_vec {
                 }
             }
 
-            pub(super) fn as_slice<T: Element>(&self) -> Option<&[T]> {
+            pub(super) fn as_bytes_mut(&mut self) -> &mut [u8] {
                 match self {
-                    $(Self::$variant(vec) => (vec as &dyn Any).downcast_ref::<Vec<T>>().map(Vec::as_slice)),+
+                    $(Self::$variant(vec) => bytes_of_mut(vec)),+
                 }
             }
 
@@ -59,6 +78,14 @@ macro_rules! typed_vec {
                 // `Element` is sealed and each of its types is listed here.
                 Self::U8(Vec::new())
             }
+
+            /// A copy of elements given as their bytes; what is not a whole element at the end is left out.
+            pub(super) fn from_bytes(dtype: DType, bytes: &[u8]) -> Self {
+                match dtype {
+                    DType::Bool => Self::U8(bytes.to_vec()),
+                    $(DType::$variant => Self::$variant(copy_elements(bytes))),+
+                }
+            }
         }
     };
 }
@@ -68,10 +95,7 @@ typed_vec! {
     F16(f16), BF16(bf16), F32(f32), F64(f64),
 }
 
-fn fill_vec<T: Element>(
-    elements: usize,
-    write: impl for<'a> FnOnce(&'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8]>,
-) -> Result<Vec<T>> {
+fn reserve<T: Element>(elements: usize) -> Result<Vec<T>> {
     let mut vec = Vec::<T>::new();
     vec.try_reserve_exact(elements).map_err(|error| {
         Error::new(
@@ -81,26 +105,29 @@ fn fill_vec<T: Element>(
         .with_hint("use a smaller batch")
         .caused_by(error)
     })?;
-    let room = &mut vec.spare_capacity_mut()[..elements];
-    let bytes = size_of_val(room);
-    let start = room.as_mut_ptr().cast::<MaybeUninit<u8>>();
-    // SAFETY: `room` is exclusively borrowed memory of `bytes` bytes; `MaybeUninit<u8>` has alignment 1 and asks
-    // nothing of the memory's content.
-    let uninit = unsafe { std::slice::from_raw_parts_mut(start, bytes) };
-    let written = write(uninit)?;
-    if written.as_ptr() != start.cast::<u8>().cast_const() || written.len() != bytes {
-        return Err(Error::invalid(format!(
-            "a batch writer returned {} bytes that are not the {bytes} it was given",
-            written.len()
-        )));
-    }
-    // SAFETY: the capacity was reserved above; `written` is that very memory as `&mut [u8]`, so all of it is
-    // initialised, and any bit pattern is a value of an `Element`.
-    unsafe { vec.set_len(elements) };
     Ok(vec)
 }
 
-fn bytes_of<T: Element>(slice: &[T]) -> &[u8] {
-    // SAFETY: an `Element` is a plain number without padding, so its memory is initialised bytes.
-    unsafe { std::slice::from_raw_parts(slice.as_ptr().cast::<u8>(), size_of_val(slice)) }
+fn uninit<T: Element>(vec: &mut Vec<T>, elements: usize) -> &mut [MaybeUninit<u8>] {
+    vec.clear();
+    let room = vec.spare_capacity_mut();
+    let elements = elements.min(room.len());
+    let bytes = elements * size_of::<T>();
+    let start = room.as_mut_ptr().cast::<MaybeUninit<u8>>();
+    // SAFETY: `room` is exclusively borrowed memory of at least `bytes` bytes; `MaybeUninit<u8>` has alignment 1
+    // and asks nothing of the memory's content.
+    unsafe { std::slice::from_raw_parts_mut(start, bytes) }
+}
+
+fn bytes_of_mut<T: Element>(elements: &mut [T]) -> &mut [u8] {
+    let bytes = size_of_val(elements);
+    // SAFETY: as in `bytes_of`, and whatever bytes are written, they are values of an `Element`.
+    unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast::<u8>(), bytes) }
+}
+
+fn copy_elements<T: Element>(bytes: &[u8]) -> Vec<T> {
+    let mut vec = vec![T::default(); bytes.len() / size_of::<T>()];
+    let length = vec.len() * size_of::<T>();
+    bytes_of_mut(&mut vec).copy_from_slice(&bytes[..length]);
+    vec
 }
