@@ -62,4 +62,4 @@ pub use error::{Error, ErrorKind, Result};
 pub use loader::{Batch, Loader, LoaderState, OnDamage};
 pub use schema::{Kind, Schema};
 pub use store::{CreateOptions, OpenOptions, ReadMode, Store};
-pub use view::{Dense, DenseBatch, DenseWriter};
+pub use view::{Column, Dense, DenseBatch, DenseWriter, Ragged, RaggedBatch, RaggedWriter, Request, Source};

@@ -43,6 +43,7 @@ pub use cast::{bytes_of, elements_of, elements_of_mut};
 pub use filler::Filler;
 pub use memory::Memory;
 pub use pool::Pool;
+pub(crate) use room::check_truth;
 pub use room::{Allocator, Room, Vecs};
 
 use std::fmt;
@@ -155,6 +156,12 @@ impl Buffer {
     #[must_use]
     pub fn is_vec(&self) -> bool {
         matches!(self.data, Data::Typed(_))
+    }
+
+    /// Truth values from bytes that are known to be 0 or 1.
+    pub(crate) fn from_truth(values: Vec<u8>) -> Self {
+        debug_assert!(values.iter().all(|&value| value <= 1));
+        Self { dtype: DType::Bool, elements: values.len(), data: Data::Typed(TypedVec::U8(values)) }
     }
 
     fn bytes(&self) -> usize {

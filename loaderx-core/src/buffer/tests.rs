@@ -2,10 +2,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
-fn write_all<'a>(room: &'a mut [MaybeUninit<u8>], byte: u8) -> Result<&'a mut [u8]> {
+fn write_all(room: &mut [MaybeUninit<u8>], byte: u8) -> Result<&mut [u8]> {
     let mut filler = Filler::new(room);
     filler.repeat(&[byte], filler.remaining())?;
     filler.finish()
+}
+
+fn low_byte(row: usize) -> u8 {
+    row.to_le_bytes()[0]
 }
 
 #[test]
@@ -45,7 +49,8 @@ fn what_vecs_allocate_is_moved_out() {
         write_all(room, 0)
     })
     .unwrap();
-    assert_eq!(buffer.into_vec::<f64>().unwrap().as_ptr(), start);
+    let vec = buffer.into_vec::<f64>().unwrap();
+    assert_eq!(vec.as_ptr(), start);
 }
 
 #[test]
@@ -168,12 +173,12 @@ fn rows_are_each_written_once_whatever_the_number_of_threads() {
                 written.fetch_add(range.len(), Ordering::Relaxed);
                 let mut filler = Filler::new(room);
                 for row in range {
-                    filler.repeat(&[row as u8], row_bytes)?;
+                    filler.repeat(&[low_byte(row)], row_bytes)?;
                 }
                 filler.finish()
             })
             .unwrap();
-            let expected: Vec<u8> = (0..rows).flat_map(|row| vec![row as u8; row_bytes]).collect();
+            let expected: Vec<u8> = (0..rows).flat_map(|row| vec![low_byte(row); row_bytes]).collect();
             assert_eq!(bytes, expected);
             assert_eq!(written.into_inner(), rows);
         }

@@ -1,16 +1,33 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Column, Request, Source};
-use crate::buffer::Buffer;
-use crate::dtype::{DType, Element};
-use crate::error::{Error, ErrorKind, Result};
+use super::ragged::too_large;
+use super::{Column, DenseBatch, Request, Source, schema_of};
+use crate::buffer::check_truth;
+use crate::dtype::DType;
+use crate::error::Result;
 use crate::schema::{Kind, Schema};
 use crate::store::Store;
 
 /// A store of records that all have one shape.
 ///
 /// Cheap to clone; the clones share the store.
+///
+/// ```
+/// use loaderx_core::{Codec, DType, DenseWriter};
+///
+/// # fn main() -> loaderx_core::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a temporary directory");
+/// # let path = dir.path().join("points");
+/// let writer = DenseWriter::create(&path, DType::F32, &[2], Codec::Raw)?;
+/// writer.append([0.0_f32, 0.1, 1.0, 1.1, 2.0, 2.1])?;
+/// let points = writer.finish()?;
+/// let batch = points.batch(&[2, 0])?;
+/// assert_eq!(batch.shape(), [2, 2]);
+/// assert_eq!(batch.as_slice::<f32>()?, [2.0, 2.1, 0.0, 0.1]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Dense {
     store: Arc<Store>,
@@ -33,25 +50,7 @@ impl Dense {
     ///
     /// When the store has no schema or is ragged.
     pub fn new(store: Arc<Store>) -> Result<Self> {
-        let schema = match store.schema() {
-            None => {
-                return Err(Error::new(
-                    ErrorKind::SchemaMismatch,
-                    "the store has no schema, its records are plain bytes",
-                )
-                .at_path(store.path())
-                .with_hint("read it with Store::gather_packed"));
-            }
-            Some(schema) if schema.kind() != Kind::Dense => {
-                return Err(Error::new(
-                    ErrorKind::SchemaMismatch,
-                    format!("the store holds {schema}, not dense records"),
-                )
-                .at_path(store.path())
-                .with_hint("open it as Ragged"));
-            }
-            Some(schema) => schema.clone(),
-        };
+        let schema = schema_of(&store, Kind::Dense)?;
         Ok(Self { store, schema })
     }
 
@@ -85,26 +84,46 @@ impl Dense {
         self.schema.item_shape()
     }
 
+    /// Kind, element type and record shape.
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
     /// Gathers the records at `indices`, in that order, into one buffer of shape `[indices.len(), *item_shape]`.
     ///
     /// # Errors
     ///
     /// When an index is not below [`Dense::len`] or stored data are damaged.
     pub fn batch(&self, indices: &[u64]) -> Result<DenseBatch> {
-        let elements = indices.len().checked_mul(self.schema.item_elements());
-        let elements = elements.ok_or_else(|| {
-            Error::new(
-                ErrorKind::LimitExceeded,
-                format!("a batch of {} records of {} is too large", indices.len(), self.schema),
-            )
+        self.gather_batch(&Request::new(indices))
+    }
+
+    fn gather_batch(&self, request: &Request<'_>) -> Result<DenseBatch> {
+        let indices = request.indices;
+        let item = self.schema.item_elements();
+        let elements =
+            indices.len().checked_mul(item).ok_or_else(|| too_large(indices.len(), &self.schema))?;
+        let data = request.memory.room(self.dtype(), elements)?.fill(|room| {
+            let written = self.store.gather_fixed(indices, self.schema.item_bytes(), room)?;
+            if self.dtype() == DType::Bool {
+                self.check_truth(indices, written)?;
+            }
+            Ok(written)
         })?;
-        let data = Buffer::fill(self.dtype(), elements, |dst| {
-            self.store.gather_fixed(indices, self.schema.item_bytes(), dst)
-        })?;
-        let mut shape = Vec::with_capacity(1 + self.item_shape().len());
-        shape.push(indices.len());
-        shape.extend_from_slice(self.item_shape());
-        Ok(DenseBatch { data, shape })
+        Ok(DenseBatch::trusted(data, batch_shape(indices.len(), self.item_shape())))
+    }
+
+    fn check_truth(&self, indices: &[u64], bytes: &[u8]) -> Result<()> {
+        check_truth(bytes).map_err(|error| {
+            let at = error.offset().and_then(|at| usize::try_from(at).ok()).unwrap_or(0);
+            let record = at.checked_div(self.schema.item_bytes()).unwrap_or(0);
+            let error = error.at_path(self.store.path());
+            match indices.get(record) {
+                Some(&index) => error.for_record(index),
+                None => error,
+            }
+        })
     }
 }
 
@@ -114,7 +133,7 @@ impl Source for Dense {
     }
 
     fn gather(&self, request: &Request<'_>) -> Result<Column> {
-        self.batch(request.indices).map(Column::Dense)
+        self.gather_batch(request).map(Column::Dense)
     }
 
     fn batch_bytes(&self, indices: &[u64]) -> Result<u64> {
@@ -130,66 +149,7 @@ impl Source for Dense {
     }
 }
 
-/// Records of one shape, one after the other.
-#[derive(Clone, Debug)]
-pub struct DenseBatch {
-    data: Buffer,
-    shape: Vec<usize>,
-}
-
-impl DenseBatch {
-    /// A batch from its elements and its shape `[records, *item_shape]`.
-    ///
-    /// # Errors
-    ///
-    /// When the shape does not have as many elements as `data`.
-    pub fn from_parts(data: Buffer, shape: Vec<usize>) -> Result<Self> {
-        let elements = shape.iter().try_fold(1_usize, |product, &side| product.checked_mul(side));
-        if shape.is_empty() || elements != Some(data.len()) {
-            return Err(Error::invalid(format!("{} elements do not have the shape {shape:?}", data.len())));
-        }
-        Ok(Self { data, shape })
-    }
-
-    /// Records in the batch: the first side of the shape.
-    #[must_use]
-    pub fn records(&self) -> usize {
-        self.shape.first().copied().unwrap_or(0)
-    }
-
-    /// `[records, *item_shape]`.
-    #[must_use]
-    pub fn shape(&self) -> &[usize] {
-        &self.shape
-    }
-
-    /// The elements.
-    #[must_use]
-    pub fn data(&self) -> &Buffer {
-        &self.data
-    }
-
-    /// The elements, read as `T`.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::SchemaMismatch`] when they are of another type.
-    pub fn as_slice<T: Element>(&self) -> Result<&[T]> {
-        self.data.as_slice()
-    }
-
-    /// The elements as a vector, without a copy, and the shape.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::SchemaMismatch`] when the elements are of another type.
-    pub fn into_vec<T: Element>(self) -> Result<(Vec<T>, Vec<usize>)> {
-        Ok((self.data.into_vec()?, self.shape))
-    }
-
-    /// The elements and the shape.
-    #[must_use]
-    pub fn into_parts(self) -> (Buffer, Vec<usize>) {
-        (self.data, self.shape)
-    }
+/// `[records, *item_shape]`.
+pub(super) fn batch_shape(records: usize, item_shape: &[usize]) -> Vec<usize> {
+    [&[records], item_shape].concat()
 }

@@ -1,8 +1,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Dense;
-use crate::buffer::Buffer;
+use super::{Dense, require_dtype, writable};
+use crate::buffer::{bytes_of, check_truth};
 use crate::codec::Codec;
 use crate::dtype::{DType, Element};
 use crate::error::{Error, ErrorKind, Result};
@@ -11,6 +11,12 @@ use crate::schema::Schema;
 use crate::store::{CreateOptions, Store};
 
 /// Appends records of one shape to a store.
+///
+/// # Which format version
+///
+/// Version 3, which the Python package reads too, takes records of 1 byte to 1 MiB. The shape tells beforehand
+/// whether a record is within that; if not (also when it has no elements at all, shape `(0,)`), the store is made
+/// with version 4.
 #[derive(Debug)]
 pub struct DenseWriter {
     store: Store,
@@ -25,23 +31,40 @@ impl DenseWriter {
     /// When a store is already there, the directory cannot be written, or a record would be larger than the
     /// format allows.
     pub fn create(path: impl AsRef<Path>, dtype: DType, item_shape: &[usize], codec: Codec) -> Result<Self> {
+        Self::create_with(path, dtype, item_shape, CreateOptions::new().codec(codec))
+    }
+
+    /// As [`DenseWriter::create`] with a format version, a dictionary and whatever else `options` say. Version 4 is
+    /// chosen where a record needs it, whatever they say.
+    ///
+    /// # Errors
+    ///
+    /// As [`DenseWriter::create`].
+    pub fn create_with(
+        path: impl AsRef<Path>,
+        dtype: DType,
+        item_shape: &[usize],
+        mut options: CreateOptions,
+    ) -> Result<Self> {
         let schema = Schema::dense(dtype, item_shape)?;
         let bytes = schema.item_bytes() as u64;
-        let version = if bytes > FormatVersion::V3.max_record_bytes() || bytes == 0 {
-            FormatVersion::V4
-        } else {
-            FormatVersion::V3
+        let fits = |version: FormatVersion| {
+            (version.min_record_bytes()..=version.max_record_bytes()).contains(&bytes)
         };
-        if bytes > version.max_record_bytes() {
+        if !fits(FormatVersion::V4) {
             return Err(Error::new(
                 ErrorKind::LimitExceeded,
                 format!(
                     "a record of {schema} has {bytes} bytes, the most possible is {}",
-                    version.max_record_bytes()
+                    FormatVersion::V4.max_record_bytes()
                 ),
-            ));
+            )
+            .with_hint("store it in several records, a slice of it each"));
         }
-        let store = CreateOptions::new().codec(codec).schema(schema.clone()).format(version).create(path)?;
+        if !fits(FormatVersion::V3) {
+            options = options.format(FormatVersion::V4);
+        }
+        let store = options.schema(schema.clone()).create(path)?;
         Ok(Self { store, schema })
     }
 
@@ -53,45 +76,57 @@ impl DenseWriter {
     /// [`Store::open_writable`].
     pub fn open(path: impl AsRef<Path>, dtype: DType, item_shape: &[usize]) -> Result<Self> {
         let schema = Schema::dense(dtype, item_shape)?;
-        let store = Store::open_writable(path)?;
-        match store.schema() {
-            Some(stored) => stored.require(&schema).map_err(|error| error.at_path(store.path()))?,
-            None => {
-                return Err(Error::new(
-                    ErrorKind::SchemaMismatch,
-                    format!("the store holds plain bytes, not {schema}"),
-                )
-                .at_path(store.path()));
-            }
-        }
+        let store = writable(path.as_ref(), &schema)?;
         Ok(Self { store, schema })
     }
 
-    /// Appends the records whose elements lie one after the other in `elements`; returns the index of the first.
+    /// Appends the records whose elements lie one after the other in `elements`: a `Vec`, a slice or an array.
+    /// Truth values are given as `u8`. Returns the index of the first.
     ///
     /// # Errors
     ///
     /// When `T` is another type than the store's, the elements are not a whole number of records, or the store
-    /// cannot take them.
-    pub fn append<T: Element>(&self, elements: Vec<T>) -> Result<u64> {
-        let buffer = Buffer::from(elements);
-        if buffer.dtype() != self.schema.dtype() {
-            return Err(Error::new(
-                ErrorKind::SchemaMismatch,
-                format!("elements of {} do not go into a store of {}", buffer.dtype(), self.schema),
-            )
-            .at_path(self.store.path()));
-        }
-        self.append_bytes(buffer.as_bytes())
+    /// cannot take them. Nothing is written then.
+    pub fn append<T: Element>(&self, elements: impl AsRef<[T]>) -> Result<u64> {
+        require_dtype::<T>(&self.schema).map_err(|error| error.at_path(self.store.path()))?;
+        self.append_bytes(bytes_of(elements.as_ref()))
     }
 
     /// Appends records given as their little-endian bytes; returns the index of the first.
     ///
     /// # Errors
     ///
-    /// When the bytes are not a whole number of records, or the store cannot take them.
+    /// When the bytes are not a whole number of records, a truth value is neither 0 nor 1, or the store cannot take
+    /// them. Nothing is written then.
     pub fn append_bytes(&self, bytes: &[u8]) -> Result<u64> {
-        self.store.append_fixed(bytes, self.schema.item_bytes())
+        let item = self.schema.item_bytes();
+        if item == 0 {
+            let message = format!("records of {} have no bytes, so bytes cannot say how many", self.schema);
+            let error = Error::invalid(message).at_path(self.store.path());
+            return Err(error.with_hint("append them with DenseWriter::append_empty"));
+        }
+        if self.schema.dtype() == DType::Bool {
+            check_truth(bytes).map_err(|error| {
+                let record = error.offset().unwrap_or(0) / item as u64;
+                Error::invalid(format!("record {record} of this append: {}", error.message()))
+                    .at_path(self.store.path())
+            })?;
+        }
+        self.store.append_fixed(bytes, item)
+    }
+
+    /// Appends `records` records of a shape without elements, such as `(0,)` or `(3, 0)`; returns the index of the
+    /// first.
+    ///
+    /// # Errors
+    ///
+    /// When records of this store do have elements, or the store cannot take them.
+    pub fn append_empty(&self, records: usize) -> Result<u64> {
+        if self.schema.item_bytes() > 0 {
+            let message = format!("records of {} are not empty", self.schema);
+            return Err(Error::invalid(message).at_path(self.store.path()));
+        }
+        self.store.append_slices(std::iter::repeat_n(&[][..], records))
     }
 
     /// The store below.

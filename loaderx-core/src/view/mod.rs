@@ -1,103 +1,81 @@
 //! Views: what a store's records look like as batches.
 //!
-//! [`Dense`] reads records of one shape. A view is a [`Source`]: the loader and the adapters gather through
-//! that trait, whatever is behind it.
+//! | view | batch | for |
+//! |---|---|---|
+//! | [`Dense`] | [`DenseBatch`], `[records, *item_shape]` | images, features, labels |
+//! | [`Ragged`] | [`RaggedBatch`], values and offsets | texts, time series, encoded images |
+//!
+//! A view is a [`Source`]: the loader and the adapters gather through that trait, whatever is behind it, and get a
+//! [`Column`].
 
+mod column;
 mod dense;
+mod dense_batch;
 mod dense_writer;
+mod packed_batch;
+mod padded_batch;
+mod ragged;
+mod ragged_batch;
+mod ragged_writer;
+mod source;
 
-pub use dense::{Dense, DenseBatch};
+pub use column::Column;
+pub use dense::Dense;
+pub use dense_batch::DenseBatch;
 pub use dense_writer::DenseWriter;
+pub use packed_batch::{PackedBatch, Piece};
+pub use padded_batch::{PaddedBatch, Side};
+pub use ragged::Ragged;
+pub use ragged_batch::RaggedBatch;
+pub use ragged_writer::RaggedWriter;
+pub use source::{Request, Source};
 
-use crate::dtype::DType;
-use crate::error::Result;
+use std::path::Path;
 
-/// What is asked of a [`Source`]: these records, for this step of this seed.
-#[derive(Clone, Copy, Debug)]
-pub struct Request<'a> {
-    /// Indices of the records, in the order of the batch.
-    pub indices: &'a [u64],
-    /// The step that the batch is for; keys the random numbers of a record map.
-    pub step: u64,
-    /// The seed that keys them too.
-    pub seed: u64,
-}
+use crate::dtype::{DType, Element};
+use crate::error::{Error, ErrorKind, Result};
+use crate::schema::{Kind, Schema};
+use crate::store::Store;
 
-/// One stream's part of a batch.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub enum Column {
-    /// Records of one shape.
-    Dense(DenseBatch),
-}
-
-impl Column {
-    /// Records in the batch.
-    #[must_use]
-    pub fn records(&self) -> usize {
-        match self {
-            Self::Dense(batch) => batch.records(),
+/// The schema of a store whose records must be of `kind`.
+fn schema_of(store: &Store, kind: Kind) -> Result<Schema> {
+    let mismatch = |message: String, hint: &str| {
+        Err(Error::new(ErrorKind::SchemaMismatch, message).at_path(store.path()).with_hint(hint))
+    };
+    match store.schema() {
+        Some(schema) if schema.kind() == kind => Ok(schema.clone()),
+        Some(schema) => {
+            let hint = match schema.kind() {
+                Kind::Dense => "open it as Dense",
+                Kind::Ragged => "open it as Ragged",
+            };
+            mismatch(format!("the store holds {schema}, not {kind} records"), hint)
         }
-    }
-
-    /// Bytes of memory that it holds.
-    #[must_use]
-    pub fn bytes(&self) -> usize {
-        match self {
-            Self::Dense(batch) => batch.data().as_bytes().len(),
-        }
-    }
-
-    /// The type of its elements.
-    #[must_use]
-    pub fn dtype(&self) -> DType {
-        match self {
-            Self::Dense(batch) => batch.data().dtype(),
-        }
-    }
-
-    /// The dense batch.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::SchemaMismatch`](crate::ErrorKind::SchemaMismatch) when it is of another kind.
-    pub fn into_dense(self) -> Result<DenseBatch> {
-        match self {
-            Self::Dense(batch) => Ok(batch),
-        }
+        None => mismatch(
+            "the store has no schema, its records are plain bytes".to_owned(),
+            "read it with Store::gather_packed",
+        ),
     }
 }
 
-/// Something that batches are gathered from.
-pub trait Source: Send + Sync {
-    /// Records; every index of a request is below it.
-    fn len(&self) -> u64;
-
-    /// Whether there are no records.
-    fn is_empty(&self) -> bool {
-        self.len() == 0
+/// Opens the store in `path` to append records of `schema`.
+fn writable(path: &Path, schema: &Schema) -> Result<Store> {
+    let store = Store::open_writable(path)?;
+    match store.schema() {
+        Some(stored) => stored.require(schema).map_err(|error| error.at_path(path))?,
+        None => {
+            let message = format!("the store holds plain bytes, not {schema}");
+            return Err(Error::new(ErrorKind::SchemaMismatch, message).at_path(path));
+        }
     }
+    Ok(store)
+}
 
-    /// Gathers the records of `request`.
-    ///
-    /// # Errors
-    ///
-    /// When an index is not below [`Source::len`] or stored data are damaged.
-    fn gather(&self, request: &Request<'_>) -> Result<Column>;
-
-    /// Bytes that a batch of `indices` will hold, or a bound of it; what a loader's cap in bytes counts.
-    ///
-    /// # Errors
-    ///
-    /// As [`Source::gather`].
-    fn batch_bytes(&self, indices: &[u64]) -> Result<u64>;
-
-    /// Says that these records will be gathered soon. Does nothing by default.
-    fn advise(&self, indices: &[u64]) {
-        let _ = indices;
+/// Refuses elements of another type than the schema's; truth values come as `u8`.
+fn require_dtype<T: Element>(schema: &Schema) -> Result<()> {
+    if T::DTYPE == schema.dtype() || (schema.dtype() == DType::Bool && T::DTYPE == DType::U8) {
+        return Ok(());
     }
-
-    /// A text that names the element type, the shape and every conversion, but not the number of records: what
-    /// decides a batch's bytes besides the stored data. A loader's saved state carries it.
-    fn describe(&self) -> String;
+    let message = format!("elements of {} do not go into a store of {schema}", T::DTYPE);
+    Err(Error::new(ErrorKind::SchemaMismatch, message))
 }

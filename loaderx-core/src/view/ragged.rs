@@ -1,0 +1,196 @@
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Column, RaggedBatch, Request, Source, schema_of};
+use crate::buffer::check_truth;
+use crate::dtype::DType;
+use crate::error::{Error, ErrorKind, Result};
+use crate::schema::{Kind, Schema};
+use crate::store::Store;
+
+/// A store of records that each have their own number of rows.
+///
+/// Cheap to clone; the clones share the store.
+#[derive(Clone, Debug)]
+pub struct Ragged {
+    store: Arc<Store>,
+    schema: Schema,
+}
+
+impl Ragged {
+    /// Opens the ragged store in the directory `path` for reading.
+    ///
+    /// # Errors
+    ///
+    /// When there is no store, it is damaged, has no schema or is dense.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::new(Arc::new(Store::open(path)?))
+    }
+
+    /// Views an open store.
+    ///
+    /// # Errors
+    ///
+    /// When the store has no schema or is dense, or its rows have no elements to count them by.
+    pub fn new(store: Arc<Store>) -> Result<Self> {
+        let schema = schema_of(&store, Kind::Ragged)?;
+        require_countable(&schema).map_err(|error| error.at_path(store.path()))?;
+        Ok(Self { store, schema })
+    }
+
+    /// The store below.
+    #[must_use]
+    pub fn store(&self) -> &Arc<Store> {
+        &self.store
+    }
+
+    /// Records.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.store.len()
+    }
+
+    /// Whether there are no records.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.store.is_empty()
+    }
+
+    /// The type of each element.
+    #[must_use]
+    pub fn dtype(&self) -> DType {
+        self.schema.dtype()
+    }
+
+    /// The shape of one row; empty for sequences of scalars.
+    #[must_use]
+    pub fn item_shape(&self) -> &[usize] {
+        self.schema.item_shape()
+    }
+
+    /// Kind, element type and row shape.
+    #[must_use]
+    pub fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    /// The rows of each record at `indices`, without reading the records.
+    ///
+    /// # Errors
+    ///
+    /// When an index is not below [`Ragged::len`], or a record's bytes are not a whole number of rows.
+    pub fn lengths(&self, indices: &[u64]) -> Result<Vec<usize>> {
+        let mut bytes = Vec::new();
+        self.store.lengths(indices, &mut bytes)?;
+        let item = self.schema.item_bytes();
+        bytes
+            .iter()
+            .zip(indices)
+            .map(|(&bytes, &index)| {
+                let bytes = usize::try_from(bytes).ok().filter(|bytes| bytes.is_multiple_of(item));
+                bytes.map(|bytes| bytes / item).ok_or_else(|| self.not_whole(index))
+            })
+            .collect()
+    }
+
+    /// Gathers the records at `indices`, in that order, one after the other.
+    ///
+    /// # Errors
+    ///
+    /// When an index is not below [`Ragged::len`] or stored data are damaged.
+    pub fn batch(&self, indices: &[u64]) -> Result<RaggedBatch> {
+        self.gather_batch(&Request::new(indices))
+    }
+
+    fn gather_batch(&self, request: &Request<'_>) -> Result<RaggedBatch> {
+        let item = self.schema.item_bytes();
+        let (mut rows, mut bytes) = (0_usize, 0_usize);
+        let mut offsets = Vec::with_capacity(request.indices.len() + 1);
+        let mut places = Vec::with_capacity(request.indices.len() + 1);
+        offsets.push(0_i64);
+        places.push(0_usize);
+        for length in self.lengths(request.indices)? {
+            let end = length.checked_mul(item).and_then(|length| bytes.checked_add(length));
+            bytes = end.ok_or_else(|| too_large(request.indices.len(), &self.schema))?;
+            // No more than the bytes, which are in range.
+            rows += length;
+            places.push(bytes);
+            offsets.push(i64::try_from(rows).map_err(|_| too_large(request.indices.len(), &self.schema))?);
+        }
+        let room = request.memory.room(self.dtype(), bytes / self.dtype().size())?;
+        let values = room.fill(|room| {
+            let written = self.store.gather_at(request.indices, &places, room)?;
+            if self.dtype() == DType::Bool {
+                self.check_truth(request.indices, &places, written)?;
+            }
+            Ok(written)
+        })?;
+        RaggedBatch::from_parts(values, offsets, self.item_shape().to_vec())
+    }
+
+    fn check_truth(&self, indices: &[u64], places: &[usize], bytes: &[u8]) -> Result<()> {
+        check_truth(bytes).map_err(|error| {
+            let at = error.offset().and_then(|at| usize::try_from(at).ok()).unwrap_or(0);
+            let record = places.partition_point(|&place| place <= at).saturating_sub(1);
+            let error = error.at_path(self.store.path());
+            match indices.get(record) {
+                Some(&index) => error.for_record(index),
+                None => error,
+            }
+        })
+    }
+
+    pub(super) fn not_whole(&self, index: u64) -> Error {
+        Error::corrupt(format!(
+            "a record is not a whole number of rows of {} bytes ({})",
+            self.schema.item_bytes(),
+            self.schema
+        ))
+        .at_path(self.store.path())
+        .for_record(index)
+    }
+}
+
+impl Source for Ragged {
+    fn len(&self) -> u64 {
+        Self::len(self)
+    }
+
+    fn gather(&self, request: &Request<'_>) -> Result<Column> {
+        self.gather_batch(request).map(Column::Ragged)
+    }
+
+    fn batch_bytes(&self, indices: &[u64]) -> Result<u64> {
+        let mut bytes = Vec::new();
+        self.store.lengths(indices, &mut bytes)?;
+        Ok(bytes.iter().fold(0, |sum, &bytes| sum.saturating_add(bytes)))
+    }
+
+    fn advise(&self, indices: &[u64]) {
+        self.store.advise(indices);
+    }
+
+    fn describe(&self) -> String {
+        self.schema.to_string()
+    }
+}
+
+/// A ragged record's rows are counted by its bytes, so a row must have some.
+pub(super) fn require_countable(schema: &Schema) -> Result<()> {
+    if schema.item_bytes() > 0 {
+        return Ok(());
+    }
+    Err(Error::new(
+        ErrorKind::Unsupported,
+        format!(
+            "rows of shape {:?} have no elements, so a record could not tell how many it has",
+            schema.item_shape()
+        ),
+    )
+    .with_hint("store such records as dense, or leave the empty side out of the row's shape"))
+}
+
+pub(super) fn too_large(records: usize, schema: &Schema) -> Error {
+    Error::new(ErrorKind::LimitExceeded, format!("a batch of {records} records of {schema} is too large"))
+        .with_hint("use a smaller batch")
+}
