@@ -111,7 +111,7 @@ impl<T> Plan<T> {
     }
 
     fn columns(&self, step: u64, indices: &[u64]) -> Result<Vec<Option<Column>>> {
-        let request = Request { indices, step, seed: self.seed };
+        let request = Request::new(indices).at(self.seed, step);
         let streams = self.names.iter().zip(&self.sources);
         streams
             .map(|(name, source)| {
@@ -138,7 +138,7 @@ impl<T> Plan<T> {
                 continue;
             }
             let alone = [record];
-            let request = Request { indices: &alone, step, seed: self.seed };
+            let request = Request::new(&alone).at(self.seed, step);
             for (name, source) in self.names.iter().zip(&self.sources) {
                 if let Err(error) = source.gather(&request)
                     && error.is_corrupt()
