@@ -1,4 +1,9 @@
 //! What the behaviour tests under `tests/tests` share: oracles, generators of data, temporary stores.
 #![forbid(unsafe_code)]
 
+pub mod directory;
+pub mod golden;
 pub mod loading;
+pub mod model;
+pub mod npy;
+pub mod random;
