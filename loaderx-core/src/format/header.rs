@@ -65,6 +65,18 @@ impl FormatVersion {
             Self::V4 => u32::MAX as u64,
         }
     }
+
+    /// The length that `meta.zr` is given where holes cost nothing; `None` where it is as long as its content.
+    ///
+    /// Python maps the whole table of a version 3 store without looking at the file's length: what it appends
+    /// past the end of a shorter file is lost, or ends the process with SIGBUS.
+    #[must_use]
+    pub const fn meta_bytes(self) -> Option<u64> {
+        match self {
+            Self::V3 => Some(table_offset(Self::V3.max_records())),
+            Self::V4 => None,
+        }
+    }
 }
 
 /// The validated header: version, write frontier, number of records.

@@ -88,6 +88,11 @@ impl Directory for Disk {
         sync_directory(&self.path)
     }
 
+    fn keeps_holes(&self) -> bool {
+        // NTFS reserves the whole length of a file that is not marked as sparse.
+        cfg!(unix)
+    }
+
     fn lock(&self, name: LockName) -> io::Result<Option<Box<dyn LockGuard>>> {
         let lock = match name {
             LockName::Writer => FileLock::writer(&self.path)?,

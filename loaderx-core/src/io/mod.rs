@@ -112,6 +112,9 @@ pub trait Directory: Debug + Send + Sync {
     /// What the operating system reports.
     fn sync(&self) -> io::Result<()>;
 
+    /// Whether a file may be much longer than what is written to it without taking the room for it.
+    fn keeps_holes(&self) -> bool;
+
     /// Takes a lock without waiting: [`LockName::Writer`] exclusively, [`LockName::Presence`] shared. `None`
     /// if another handle holds it in a way that excludes this one.
     ///

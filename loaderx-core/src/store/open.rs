@@ -130,6 +130,14 @@ impl OpenOptions {
         };
         store.reset_snapshot(header)?;
         if let Some(lock) = lock {
+            if let Some(full) = header.version.meta_bytes()
+                && directory.keeps_holes()
+                && size < full
+            {
+                meta.set_size(full).map_err(|error| {
+                    Error::io("make the record table as long as Python needs it", &meta_path, error)
+                })?;
+            }
             let identity =
                 store.dictionary.as_ref().map_or_else(DictionaryIdentity::default, |d| d.identity());
             let checks = match checks_header {

@@ -165,6 +165,10 @@ impl Directory for MemoryDisk {
         self.state().sync_names()
     }
 
+    fn keeps_holes(&self) -> bool {
+        false
+    }
+
     fn lock(&self, name: LockName) -> io::Result<Option<Box<dyn LockGuard>>> {
         let mut state = self.state();
         let taken = match name {
