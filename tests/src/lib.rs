@@ -6,4 +6,5 @@ pub mod golden;
 pub mod loading;
 pub mod model;
 pub mod npy;
+pub mod python;
 pub mod random;
