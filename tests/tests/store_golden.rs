@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loaderx_core::{DType, Dense, ErrorKind, Kind, OpenOptions, Schema, Store};
+use loaderx_core::{DType, Dense, ErrorKind, Kind, OpenOptions, Ragged, Schema, Store};
 use loaderx_tests::directory::listing;
 use loaderx_tests::golden::{self, Extent, Golden};
 use loaderx_tests::model::Model;
@@ -93,6 +93,28 @@ fn a_dense_golden_store_gives_batches_of_its_shape() {
         });
     }
     assert_eq!(seen, 14);
+}
+
+#[test]
+fn a_ragged_golden_store_gives_packed_batches() {
+    let mut seen = 0;
+    for golden in supported().iter().filter(|golden| golden.manifest["kind"] == "ragged") {
+        seen += 1;
+        for_both_extents(golden, |path, model| {
+            let ragged = Ragged::open(path).unwrap();
+            let indices: Vec<u64> = (0..ragged.len()).rev().collect();
+            let batch = ragged.batch(&indices).unwrap();
+            let row: usize = golden.item_shape().iter().product::<usize>() * ragged.dtype().size();
+            let mut offsets = vec![0];
+            for record in model.records.iter().rev() {
+                offsets.push(offsets[offsets.len() - 1] + (record.len() / row) as i64);
+            }
+            assert_eq!(batch.offsets(), offsets);
+            let expected: Vec<u8> = model.records.iter().rev().flatten().copied().collect();
+            assert_eq!(batch.values().as_bytes(), expected);
+        });
+    }
+    assert_eq!(seen, 3);
 }
 
 #[test]
