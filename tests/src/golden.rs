@@ -76,7 +76,7 @@ impl Golden {
         let records = if self.manifest["kind"] == "dense" {
             let content = read("content");
             let count = content.shape[0];
-            let size = if count == 0 { 0 } else { content.bytes.len() / count };
+            let size = content.bytes.len().checked_div(count).unwrap_or(0);
             (0..count).map(|i| content.bytes[i * size..(i + 1) * size].to_vec()).collect()
         } else {
             let packed = read("packed");

@@ -12,7 +12,7 @@ impl Random {
     }
 
     /// The next 64 bits.
-    pub fn next(&mut self) -> u64 {
+    pub fn bits(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -22,7 +22,7 @@ impl Random {
 
     /// A number below `bound`, which is not 0.
     pub fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.bits() % bound
     }
 
     /// Whether a coin that falls on "yes" one time in `times` does.
@@ -33,7 +33,7 @@ impl Random {
     /// A record of `len` bytes: noise, which no codec shrinks, or words, which every codec does.
     pub fn record(&mut self, len: usize) -> Vec<u8> {
         if self.one_in(3) {
-            return (0..len).map(|_| self.next() as u8).collect();
+            return (0..len).map(|_| self.bits() as u8).collect();
         }
         const WORDS: [&[u8]; 8] =
             [b"the ", b"cat ", b"sat ", b"on ", b"a ", b"mat ", b"and ", b"purred loudly "];
