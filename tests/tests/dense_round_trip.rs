@@ -10,8 +10,8 @@ fn a_batch_holds_the_appended_records_in_the_order_asked_for() {
         let path = dir.path().join("x");
         let writer = DenseWriter::create(&path, DType::F32, &[2, 3], codec).unwrap();
         let values: Vec<f32> = (0..600_u16).map(|i| f32::from(i / 7)).collect();
-        assert_eq!(writer.append(values[..300].to_vec()).unwrap(), 0);
-        assert_eq!(writer.append(values[300..].to_vec()).unwrap(), 50);
+        assert_eq!(writer.append(&values[..300]).unwrap(), 0);
+        assert_eq!(writer.append(&values[300..]).unwrap(), 50);
         let dense = writer.finish().unwrap();
         drop(dense);
 
