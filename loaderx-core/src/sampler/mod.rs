@@ -8,6 +8,10 @@
 //! |---|---|---|
 //! | [`Cyclic`] | the next part of this cycle's fresh permutation | training: every record once a cycle |
 //! | [`Iid`] | uniform draws with replacement | training without epochs, bootstrap |
+//! | [`Weighted`] | draws with replacement, each record by its weight | rare classes |
+//! | [`Mixture`] | several sources in fixed proportions, each in its own order | pre-training mixtures |
+//! | [`Bucketed`] | records of similar length | padded batches of a fixed number of records |
+//! | [`TokenBudget`] | as many records as fit a number of tokens | language models |
 //! | [`Sequential`] | records in stored order, for ever | data that was shuffled when written, debugging |
 //! | [`Pass`] | records in stored order, once, the last batch short | evaluation: exact counts |
 //!
@@ -34,7 +38,9 @@
 
 mod cyclic;
 mod iid;
+mod lengths;
 mod mapped;
+mod mixture;
 mod pass;
 mod permutation;
 mod random;
@@ -42,15 +48,19 @@ mod sequential;
 mod sharded;
 mod split;
 mod subset;
+mod weighted;
 
 pub use cyclic::{Cyclic, Tail};
 pub use iid::Iid;
+pub use lengths::{Bucketed, TokenBudget};
 pub use mapped::{IndexMap, Mapped};
+pub use mixture::Mixture;
 pub use pass::Pass;
 pub use sequential::Sequential;
 pub use sharded::Sharded;
 pub use split::{Split, split};
 pub use subset::Subset;
+pub use weighted::Weighted;
 
 use crate::error::{Error, ErrorKind, Result};
 use std::ops::Range;

@@ -12,6 +12,12 @@ pub(crate) enum Domain {
     Iid = 1,
     Cycle = 2,
     Split = 3,
+    Weighted = 4,
+    Source = 5,
+    Phase = 6,
+    Batches = 7,
+    Members = 8,
+    Template = 9,
 }
 
 /// Steele, Lea and Flood's 64-bit finaliser (`SplitMix64`): a bijection that mixes every bit into every bit.

@@ -8,9 +8,10 @@
 use super::{ROUNDS, sides};
 use crate::sampler::random::Stream;
 
-/// Positions computed at once: four vectors of 8 lanes each for the left and the right halves.
-const LANES: usize = 32;
-const STRIDE: u16 = 32;
+/// Positions computed at once. A round is a chain of dependent instructions, so it takes eight vectors of 8 lanes
+/// side by side to keep a core busy; more would no longer fit below the shortest side (64 at 4,097 records).
+const LANES: usize = 64;
+const STRIDE: u16 = 64;
 
 type Lanes = [u16; LANES];
 
@@ -65,10 +66,10 @@ impl Round {
         let x = (other ^ self.whiten).wrapping_mul(self.first);
         let x = (x ^ (x >> 8)).wrapping_mul(self.second);
         let shift = high16(x, self.side);
-        // All three are below 2^15: the difference is negative exactly when nothing has to be subtracted.
-        let difference = half.wrapping_add(shift).wrapping_sub(self.side).cast_signed();
-        let back = self.side & (difference >> 15).cast_unsigned();
-        difference.cast_unsigned().wrapping_add(back)
+        // Below twice the side, which is below 2^15: without a side to subtract the difference wraps around to a
+        // large number, so the smaller of the two is the remainder.
+        let sum = half.wrapping_add(shift);
+        sum.min(sum.wrapping_sub(self.side))
     }
 }
 
@@ -153,20 +154,34 @@ impl Narrow {
         u32::from(l) * u32::from(self.layout.b) + u32::from(r)
     }
 
+    /// The value at one position.
+    pub(super) fn at(&self, position: u64) -> u64 {
+        let mut value = self.once(narrow32(position));
+        while value >= self.layout.len {
+            value = self.once(value);
+        }
+        u64::from(value)
+    }
+
+    /// One way through the network.
+    fn once(&self, value: u32) -> u32 {
+        let b = u32::from(self.layout.b);
+        let (mut l, mut r) = (narrow16(u64::from(value / b)), narrow16(u64::from(value % b)));
+        for pair in self.rounds.chunks_exact(2) {
+            if let [even, odd] = *pair {
+                l = even.apply(l, r);
+                r = odd.apply(r, l);
+            }
+        }
+        self.join(l, r)
+    }
+
     #[cold]
     #[inline(never)]
     fn walk(&self, out: &mut [u64; LANES]) {
-        let b = u64::from(self.layout.b);
         for slot in out {
-            while *slot >= u64::from(self.layout.len) {
-                let (mut l, mut r) = (narrow16(*slot / b), narrow16(*slot % b));
-                for pair in self.rounds.chunks_exact(2) {
-                    if let [even, odd] = *pair {
-                        l = even.apply(l, r);
-                        r = odd.apply(r, l);
-                    }
-                }
-                *slot = u64::from(self.join(l, r));
+            if *slot >= u64::from(self.layout.len) {
+                *slot = self.at(*slot);
             }
         }
     }
@@ -175,9 +190,7 @@ impl Narrow {
 /// Moves one `b` from the right half to the left one if there is one. Both stay below 2^15.
 #[inline(always)]
 fn carry(left: u16, right: u16, b: u16) -> (u16, u16) {
-    let difference = right.wrapping_sub(b).cast_signed();
-    let negative = (difference >> 15).cast_unsigned();
-    (left.wrapping_add(1).wrapping_add(negative), difference.cast_unsigned().wrapping_add(b & negative))
+    (left + u16::from(right >= b), right.min(right.wrapping_sub(b)))
 }
 
 #[inline(always)]

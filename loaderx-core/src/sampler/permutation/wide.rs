@@ -109,23 +109,30 @@ impl Wide {
     /// Sends a value past the length through the network again until it falls below.
     #[inline(always)]
     fn settle(&self, value: u64) -> u64 {
-        if value < self.layout.len { value } else { self.walk(value) }
+        if value < self.layout.len { value } else { self.at(value) }
     }
 
+    /// The value at one position.
     #[cold]
     #[inline(never)]
-    fn walk(&self, mut value: u64) -> u64 {
+    pub(super) fn at(&self, position: u64) -> u64 {
+        let mut value = self.once(position);
         while value >= self.layout.len {
-            let (mut l, mut r) = (value / self.layout.b, value % self.layout.b);
-            for pair in self.rounds.chunks_exact(2) {
-                if let [even, odd] = *pair {
-                    l = even.apply(l, r);
-                    r = odd.apply(r, l);
-                }
-            }
-            value = l * self.layout.b + r;
+            value = self.once(value);
         }
         value
+    }
+
+    /// One way through the network.
+    fn once(&self, value: u64) -> u64 {
+        let (mut l, mut r) = (value / self.layout.b, value % self.layout.b);
+        for pair in self.rounds.chunks_exact(2) {
+            if let [even, odd] = *pair {
+                l = even.apply(l, r);
+                r = odd.apply(r, l);
+            }
+        }
+        l * self.layout.b + r
     }
 }
 
