@@ -1,9 +1,11 @@
 //! Record codecs: raw, zstd, zstd with the store's dictionary.
 
 mod dictionary;
+mod train;
 mod zstd;
 
 pub(crate) use dictionary::Dictionary;
+pub use train::{Training, train_dictionary};
 pub(crate) use zstd::{compress, content_size, decompress};
 
 use crate::error::{Error, ErrorKind, Result};

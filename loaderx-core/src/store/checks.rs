@@ -84,7 +84,6 @@ impl Checks {
     }
 
     /// Cuts off entries at and past `length`, which no record has any more.
-    #[expect(dead_code, reason = "delete and compact use it")]
     pub(super) fn truncate(&self, length: u64) -> Result<()> {
         let failed = |error| self.failed("shorten the checks", error);
         let end = entry_offset(length);

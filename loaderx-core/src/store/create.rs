@@ -59,7 +59,7 @@ impl CreateOptions {
         directory.sync().map_err(failed)?;
 
         let options = OpenOptions::new().writable(true).codec(self.codec);
-        options.open_locked(directory, Some(lock))
+        options.open_locked(directory, Some(lock), false)
     }
 }
 

@@ -14,14 +14,22 @@
 
 mod append;
 mod checks;
+mod compact;
 mod create;
+mod delete;
 mod gather;
+mod journal;
 mod names;
 mod open;
 mod options;
 mod read;
+mod recover;
 mod region;
+mod repair;
+mod scan;
 mod snapshot;
+mod stats;
+mod verify;
 mod writer;
 
 use std::path::{Path, PathBuf};
@@ -36,7 +44,14 @@ use crate::schema::Schema;
 use snapshot::Snapshot;
 use writer::Writer;
 
+pub use crate::codec::{Training, train_dictionary};
+pub use compact::CompactReport;
 pub use options::{CreateOptions, OpenOptions, ReadMode};
+pub use recover::Recovery;
+pub use repair::{RepairReport, repair, repair_in};
+pub use scan::{Fault, FaultKind};
+pub use stats::Stats;
+pub use verify::VerifyReport;
 
 /// A directory of records that are gathered by index.
 ///
@@ -59,8 +74,8 @@ pub struct Store {
     writer: Option<Mutex<Writer>>,
     /// A delete or compact has failed half-way: only recovery makes sense of the files.
     broken: AtomicBool,
-    #[expect(dead_code, reason = "delete and compact use it")]
     presence: Box<dyn LockGuard>,
+    recovery: Recovery,
 }
 
 impl Store {

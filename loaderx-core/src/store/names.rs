@@ -5,7 +5,6 @@ pub(super) const META: &str = "meta.zr";
 pub(super) const META_NEW: &str = "meta.zr.new";
 pub(super) const CHECKS: &str = "check.zr";
 pub(super) const DICTIONARY: &str = "dict.zr";
-#[expect(dead_code, reason = "delete and compact use it")]
 pub(super) const JOURNAL: &str = "journal.zr";
 
 /// `N.zr`.

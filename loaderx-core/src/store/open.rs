@@ -4,10 +4,11 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, RwLock};
 
 use super::checks::{self, Checks};
+use super::recover::{Recovery, recover_journal};
 use super::region::{self, Region};
 use super::snapshot::Snapshot;
 use super::writer::Writer;
-use super::{OpenOptions, Store, names};
+use super::{OpenOptions, Store, journal, names};
 use crate::codec::{Codec, Dictionary};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::check::{CheckHeader, DictionaryIdentity};
@@ -61,14 +62,15 @@ impl OpenOptions {
             });
         }
         let lock = if self.writable { Some(lock_writer(directory.as_ref())?) } else { None };
-        self.open_locked(directory, lock)
+        self.open_locked(directory, lock, false)
     }
 
-    /// Opens with the writer's lock held, or for reading with none.
+    /// Opens with the writer's lock held, or for reading with none. A repair looks at what was not synced by itself.
     pub(super) fn open_locked(
         &self,
         directory: Arc<dyn Directory>,
         lock: Option<Box<dyn LockGuard>>,
+        repairing: bool,
     ) -> Result<Store> {
         let presence = lock_presence(directory.as_ref())?;
         let path = directory.path().to_path_buf();
@@ -107,6 +109,35 @@ impl OpenOptions {
             .with_hint("put it back, or open with another codec for appends"));
         }
 
+        let found = journal::read(directory.as_ref(), header)?;
+        if lock.is_none() && matches!(found, journal::Found::Valid(_)) {
+            return Err(journal::needs_recovery(directory.as_ref()));
+        }
+        drop(found);
+        let (mut header, mut writer, mut recovery) = (header, None, Recovery::default());
+        if let Some(lock) = lock {
+            if let Some(full) = header.version.meta_bytes()
+                && directory.keeps_holes()
+                && size < full
+            {
+                meta.set_size(full).map_err(|error| {
+                    Error::io("make the record table as long as Python needs it", &meta_path, error)
+                })?;
+            }
+            let identity = dictionary.as_ref().map_or_else(DictionaryIdentity::default, Dictionary::identity);
+            let checks = match checks_header {
+                Some(header) => Checks::open(&directory, header)?,
+                None => {
+                    let length = u64::from(header.length);
+                    Checks::create(&directory, checks::new_header(length, identity, codec, true))?
+                }
+            };
+            let mut one = Writer::new(Arc::clone(&directory), Arc::clone(&meta), header, Some(checks), lock);
+            recover_journal(&mut one, presence.as_ref(), &mut recovery)?;
+            header = one.header;
+            writer = Some(Mutex::new(one));
+        }
+
         let mut store = Store {
             directory: Arc::clone(&directory),
             path,
@@ -124,30 +155,14 @@ impl OpenOptions {
             })),
             growth: Mutex::new(()),
             meta: Arc::clone(&meta),
-            writer: None,
+            writer,
             broken: AtomicBool::new(false),
             presence,
+            recovery,
         };
         store.reset_snapshot(header)?;
-        if let Some(lock) = lock {
-            if let Some(full) = header.version.meta_bytes()
-                && directory.keeps_holes()
-                && size < full
-            {
-                meta.set_size(full).map_err(|error| {
-                    Error::io("make the record table as long as Python needs it", &meta_path, error)
-                })?;
-            }
-            let identity =
-                store.dictionary.as_ref().map_or_else(DictionaryIdentity::default, |d| d.identity());
-            let checks = match checks_header {
-                Some(header) => Checks::open(&directory, header)?,
-                None => {
-                    let length = u64::from(header.length);
-                    Checks::create(&directory, checks::new_header(length, identity, codec, true))?
-                }
-            };
-            store.writer = Some(Mutex::new(Writer::new(directory, meta, header, Some(checks), lock)));
+        if store.is_writable() && !repairing {
+            store.recover_unsynced()?;
         }
         Ok(store)
     }

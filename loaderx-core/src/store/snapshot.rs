@@ -176,6 +176,13 @@ impl Store {
         Ok(self.publish(new))
     }
 
+    /// Unmaps the chunks; those that are asked for are mapped again.
+    pub(super) fn forget_chunks(&mut self) {
+        let mut new = Snapshot::clone(&self.snapshot());
+        new.chunks.fill(None);
+        self.publish(new);
+    }
+
     /// Forgets everything that is mapped, and starts from what is committed now.
     pub(super) fn reset_snapshot(&mut self, header: Header) -> Result<()> {
         let table = Arc::new(self.map_table(&header)?);

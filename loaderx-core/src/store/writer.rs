@@ -68,7 +68,7 @@ impl Writer {
             known.dirty = true;
             return Ok(Arc::clone(&known.file));
         }
-        let is_new = chunk > self.header.tail_chunk;
+        let is_new = chunk > self.header.tail_chunk || self.header.length == 0;
         let name = names::chunk(chunk);
         let file = self
             .directory
@@ -80,7 +80,6 @@ impl Writer {
     }
 
     /// Forgets the open chunks after files have been shortened or removed.
-    #[expect(dead_code, reason = "delete and compact use it")]
     pub(super) fn forget_chunks(&mut self) {
         self.chunks.clear();
     }
@@ -143,14 +142,7 @@ impl Writer {
     }
 
     fn sync_all(&mut self) -> Result<()> {
-        for (&chunk, known) in &mut self.chunks {
-            if known.dirty {
-                known.file.sync().map_err(|error| {
-                    Error::io("sync a chunk", self.directory.path().join(names::chunk(chunk)), error)
-                })?;
-                known.dirty = false;
-            }
-        }
+        self.sync_chunks()?;
         if self.names_changed {
             self.sync_names()?;
             self.names_changed = false;
@@ -164,6 +156,19 @@ impl Writer {
         // Only the tail is appended to; other chunks need not stay open.
         let tail = self.header.tail_chunk;
         self.chunks.retain(|&chunk, _| chunk == tail);
+        Ok(())
+    }
+
+    /// Makes the bytes of all chunks durable.
+    pub(super) fn sync_chunks(&mut self) -> Result<()> {
+        for (&chunk, known) in &mut self.chunks {
+            if known.dirty {
+                known.file.sync().map_err(|error| {
+                    Error::io("sync a chunk", self.directory.path().join(names::chunk(chunk)), error)
+                })?;
+                known.dirty = false;
+            }
+        }
         Ok(())
     }
 

@@ -12,6 +12,7 @@ use std::sync::PoisonError;
 use super::Store;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::FormatVersion;
+use crate::schema::Kind;
 use encode::Encoder;
 use place::Placing;
 
@@ -104,6 +105,20 @@ impl Store {
     fn check_lengths(&self, records: &[&[u8]]) -> Result<()> {
         let version = self.version;
         let limits = version.min_record_bytes()..=version.max_record_bytes();
+        if let Some(schema) = &self.schema {
+            let item = schema.item_bytes();
+            let fits = |record: &[u8]| match schema.kind() {
+                Kind::Dense => record.len() == item,
+                Kind::Ragged => item == 0 || record.len().is_multiple_of(item),
+            };
+            if let Some((i, record)) = records.iter().enumerate().find(|(_, record)| !fits(record)) {
+                return Err(Error::new(
+                    ErrorKind::SchemaMismatch,
+                    format!("record {i} of this append has {} bytes; the store holds {schema}", record.len()),
+                )
+                .at_path(&self.path));
+            }
+        }
         let Some((i, record)) =
             records.iter().enumerate().find(|(_, record)| !limits.contains(&(record.len() as u64)))
         else {

@@ -1,0 +1,268 @@
+//! What opening for writing does before anything else: finish a journal, look at what was not yet synced.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, PoisonError};
+
+use super::journal::{self, Found};
+use super::scan::{Fault, FaultKind, Scan, Sound};
+use super::writer::Writer;
+use super::{Store, names};
+use crate::error::{Error, ErrorKind, Result};
+use crate::format::{HEADER_BYTES, Header, LOCATION_BYTES, table_offset};
+use crate::io::{Access, Directory, LockGuard};
+
+/// What opening for writing had to put right.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Recovery {
+    /// An interrupted delete or compact was finished.
+    pub journal_finished: bool,
+    /// A journal that was not complete, or of another state of the store, was removed.
+    pub journal_removed: bool,
+    /// Records past the last sync that were looked at.
+    pub records_checked: u64,
+    /// Records that were lost with their bytes and cut off, from this index on.
+    pub truncated_at: Option<u64>,
+    /// How many records were cut off.
+    pub records_lost: u64,
+    /// The file with the table entries that were cut off: the header as it was, then the entries.
+    pub aside: Option<String>,
+    /// Why the first of them was.
+    pub reason: Option<String>,
+    /// The write frontier was moved to where the records end.
+    pub frontier_moved: bool,
+}
+
+impl Recovery {
+    fn is_nothing(&self) -> bool {
+        *self == Self { records_checked: self.records_checked, ..Self::default() }
+    }
+}
+
+/// Finishes or removes a journal.
+pub(super) fn recover_journal(
+    writer: &mut Writer,
+    presence: &dyn LockGuard,
+    recovery: &mut Recovery,
+) -> Result<()> {
+    match journal::read(writer.directory.as_ref(), writer.header)? {
+        Found::Nothing => {}
+        Found::Void => {
+            journal::drop_journal(writer, true)?;
+            recovery.journal_removed = true;
+        }
+        Found::Valid(journal) => {
+            wait_alone(writer.directory.as_ref(), presence)?;
+            let done = journal::redo(writer, &journal);
+            let released = presence.downgrade();
+            done?;
+            released.map_err(|error| Error::io("unlock the store", writer.directory.path(), error))?;
+            recovery.journal_finished = true;
+        }
+    }
+    Ok(())
+}
+
+/// Takes the presence lock exclusively. Readers that try to open meanwhile hold it for a moment each, until they have
+/// seen the journal.
+fn wait_alone(directory: &dyn Directory, presence: &dyn LockGuard) -> Result<()> {
+    for _ in 0..100 {
+        let alone = presence.upgrade();
+        if alone.map_err(|error| Error::io("lock the store for itself", directory.path(), error))? {
+            return Ok(());
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    Err(Error::new(
+        ErrorKind::Locked,
+        "an interrupted delete or compact waits until readers have closed the store",
+    )
+    .at_path(directory.path()))
+}
+
+/// A fault that is the operating system's.
+fn unreadable(store: &Store, fault: &Fault) -> Error {
+    let error = Error::new(ErrorKind::Io, format!("a record could not be read: {}", fault.detail));
+    match fault.record {
+        Some(record) => error.at_path(store.file(&fault.file)).for_record(record),
+        None => error.at_path(store.file(&fault.file)),
+    }
+}
+
+impl Store {
+    /// What opening for writing had to put right; `None` if nothing.
+    #[must_use]
+    pub fn recovery(&self) -> Option<&Recovery> {
+        (!self.recovery.is_nothing()).then_some(&self.recovery)
+    }
+
+    /// Looks at the records that were not synced, cuts off from the first that is damaged, and puts the frontier
+    /// where no record is.
+    pub(super) fn recover_unsynced(&mut self) -> Result<()> {
+        let (start, strict_end, entries) = {
+            let writer = self.writer()?.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some(checks) = &writer.checks else { return Ok(()) };
+            let header = checks.header();
+            (header.synced_length, header.own_until, header.entries)
+        };
+        let snapshot = self.snapshot();
+        let length = snapshot.length();
+        let end = length.min(strict_end);
+        let mut recovery = std::mem::take(&mut self.recovery);
+        let mut scan = Scan::new(self, Arc::clone(&snapshot));
+        let mut unsynced = BTreeSet::new();
+        let mut bad = None;
+        for index in start..end {
+            recovery.records_checked += 1;
+            match scan.look(index) {
+                Ok(seen) if seen.sound == Sound::Checked || !entries => {
+                    unsynced.insert(seen.location.chunk);
+                }
+                // Every record of ours has a checksum. Where that is lost, so may be the bytes.
+                Ok(_) => bad = Some((index, "its checksum is lost, and may be its bytes too".to_owned())),
+                // A right record of a wrong length was not damaged by a power cut.
+                Err(fault) if fault.kind == FaultKind::Schema => {}
+                Err(fault) if fault.kind == FaultKind::Dictionary => {
+                    return Err(Error::new(ErrorKind::DictionaryMismatch, fault.detail.clone())
+                        .at_path(self.file(names::DICTIONARY))
+                        .for_record(index)
+                        .with_hint("put back the dict.zr that the store was written with"));
+                }
+                Err(fault) if fault.kind == FaultKind::Unreadable => return Err(unreadable(self, &fault)),
+                Err(fault) => bad = Some((index, fault.to_string())),
+            }
+            if bad.is_some() {
+                break;
+            }
+        }
+        let kept = bad.as_ref().map_or(length, |(index, _)| *index);
+        let kept_range = start.min(kept)..kept;
+        let header = self.true_frontier(&mut scan, snapshot.header, kept_range, bad.is_some())?;
+        drop(scan);
+        if let Some((index, reason)) = bad {
+            recovery.aside = Some(self.put_entries_aside(snapshot.header, index)?);
+            recovery.truncated_at = Some(index);
+            recovery.records_lost = length - index;
+            recovery.reason = Some(reason);
+        }
+        let frontier = |header: Header| (header.tail_chunk, header.tail_offset);
+        recovery.frontier_moved = frontier(header) != frontier(snapshot.header);
+        self.recovery = recovery;
+        let mut writer = self.writer()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let changed = header != writer.header;
+        writer.commit(header)?;
+        if changed || start < end {
+            // So that the next opening need not look again.
+            for chunk in unsynced {
+                writer.chunk(chunk)?;
+            }
+            writer.sync()?;
+        }
+        drop(writer);
+        if changed { self.reset_snapshot(header) } else { Ok(()) }
+    }
+
+    /// `header` with as many records as `suspects` ends at, and with a frontier past which none of them lies. All records
+    /// are looked at only where there is reason to doubt the frontier.
+    pub(super) fn true_frontier(
+        &self,
+        scan: &mut Scan<'_>,
+        header: Header,
+        suspects: std::ops::Range<u64>,
+        damaged: bool,
+    ) -> Result<Header> {
+        let kept = suspects.end;
+        let mut header = Header { length: u32::try_from(kept).unwrap_or(header.length), ..header };
+        let frontier = (header.tail_chunk, u64::from(header.tail_offset));
+        let tail_size = self.size_of(scan, header.tail_chunk)?;
+        let too_far = tail_size.is_none_or(|size| size < frontier.1);
+        let too_near = self.furthest(scan, suspects)? > frontier;
+        if !too_far && !too_near && !damaged {
+            return Ok(header);
+        }
+        let last = self.furthest(scan, 0..kept)?;
+        // Bytes of a file that belong to no record stay untouched too: they may be what was cut off.
+        let (chunk, offset) = match tail_size {
+            Some(size) if too_far => last.max((header.tail_chunk, size)),
+            Some(_) => last.max(frontier),
+            None if kept == 0 && header.tail_chunk == 0 => (0, 0),
+            None if last.0 >= header.tail_chunk => {
+                return Err(Error::corrupt("the last chunk file is missing, and records lie in it")
+                    .at_path(self.file(&names::chunk(last.0)))
+                    .with_hint("put it back from a copy; the records of other chunks can be read"));
+            }
+            None => {
+                let size = self.size_of(scan, last.0)?.unwrap_or(0);
+                (last.0, last.1.max(size.min(u64::from(u32::MAX))))
+            }
+        };
+        if let (true, Ok(offset)) = (u32::from(chunk) < header.version.max_chunks(), u32::try_from(offset)) {
+            header.tail_chunk = chunk;
+            header.tail_offset = offset;
+        }
+        Ok(header)
+    }
+
+    /// The chunk and the offset past which none of these records reaches.
+    fn furthest(&self, scan: &Scan<'_>, records: std::ops::Range<u64>) -> Result<(u16, u64)> {
+        let mut furthest = (0, 0);
+        for index in records {
+            match scan.entry(index) {
+                Ok((location, _)) if location.stored_length > 0 => {
+                    furthest = furthest.max((location.chunk, location.end()));
+                }
+                Err(fault) if fault.kind == FaultKind::Unreadable => return Err(unreadable(self, &fault)),
+                // An empty record needs no room; an impossible entry says nothing.
+                _ => {}
+            }
+        }
+        Ok(furthest)
+    }
+
+    fn size_of(&self, scan: &mut Scan<'_>, chunk: u16) -> Result<Option<u64>> {
+        scan.chunk_size(chunk)
+            .map_err(|error| Error::io("look at a chunk", self.file(&names::chunk(chunk)), error))
+    }
+
+    /// Keeps the table entries from `first` on in a file of their own; gives its name.
+    pub(super) fn put_entries_aside(&self, header: Header, first: u64) -> Result<String> {
+        let name = self.unused_name("lost", "zr")?;
+        let snapshot = self.snapshot();
+        let write = || {
+            let file = self.directory.open(&name, Access::Create)?;
+            file.write_all_at(&header.encode(), 0)?;
+            let mut at = HEADER_BYTES as u64;
+            let end = header.table_end();
+            let mut from = table_offset(first);
+            let mut buffer = vec![0; LOCATION_BYTES << 12];
+            while from < end {
+                let length = usize::try_from(end - from).map_or(buffer.len(), |left| left.min(buffer.len()));
+                let piece = buffer.get_mut(..length).unwrap_or_default();
+                snapshot.table.read_exact(piece, from)?;
+                file.write_all_at(piece, at)?;
+                at += length as u64;
+                from += length as u64;
+            }
+            file.sync()?;
+            self.directory.sync()
+        };
+        write().map_err(|error| Error::io("put lost table entries aside", self.file(&name), error))?;
+        Ok(name)
+    }
+
+    /// A file name `STEM-N.ENDING` that is not taken.
+    pub(super) fn unused_name(&self, stem: &str, ending: &str) -> Result<String> {
+        let listed = self
+            .directory
+            .names()
+            .map_err(|error| Error::io("list the store's directory", &self.path, error))?;
+        let mut number = 0_u32;
+        loop {
+            let name = format!("{stem}-{number}.{ending}");
+            if !listed.contains(&name) {
+                return Ok(name);
+            }
+            number += 1;
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Delete and compact against a plain vector, alone and interrupted at every call.
+#![forbid(unsafe_code)]
+
+use std::io::ErrorKind::{Other, StorageFull};
+
+use loaderx_core::format::FormatVersion;
+use loaderx_core::io::memory::{Class, Fault, MemoryDisk};
+use loaderx_core::{Codec, CreateOptions, ErrorKind, OpenOptions, Result, Store};
+use proptest::prelude::*;
+
+type Model = Vec<Vec<u8>>;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Append(Vec<Vec<u8>>),
+    Delete(Vec<usize>),
+    Compact { direct: u64, journal: u64, records: usize },
+    Sync,
+    Reopen,
+}
+
+fn steps(smallest: usize) -> impl Strategy<Value = Vec<Step>> {
+    let record = prop_oneof![
+        proptest::collection::vec(any::<u8>(), smallest..60),
+        (smallest..400, any::<u8>()).prop_map(|(length, byte)| vec![byte; length]),
+    ];
+    let step = prop_oneof![
+        4 => proptest::collection::vec(record, 1..8).prop_map(Step::Append),
+        3 => proptest::collection::vec(any::<usize>(), 1..5).prop_map(Step::Delete),
+        2 => (0_u64..300, 0_u64..300, 1_usize..5)
+            .prop_map(|(direct, journal, records)| Step::Compact { direct, journal, records }),
+        1 => Just(Step::Sync),
+        1 => Just(Step::Reopen),
+    ];
+    proptest::collection::vec(step, 1..14)
+}
+
+/// Does to the model what `Store::delete` does.
+fn delete(model: &mut Model, picks: &[usize]) -> Vec<u64> {
+    if model.is_empty() {
+        return Vec::new();
+    }
+    let indices: std::collections::BTreeSet<usize> = picks.iter().map(|pick| pick % model.len()).collect();
+    for &index in indices.iter().rev() {
+        model.swap_remove(index);
+    }
+    indices.iter().map(|&index| index as u64).collect()
+}
+
+fn content(store: &Store) -> Model {
+    (0..store.len()).map(|index| store.get(index).unwrap()).collect()
+}
+
+fn open(disk: &MemoryDisk) -> Result<Store> {
+    OpenOptions::new().writable(true).verify(true).open_in(disk.directory())
+}
+
+fn codec(number: u8) -> Codec {
+    [Codec::Raw, Codec::zstd(), Codec::ZstdDict { level: 3 }][usize::from(number % 3)]
+}
+
+fn create(disk: &MemoryDisk, which: u8, version: FormatVersion) -> Store {
+    CreateOptions::new()
+        .codec(codec(which))
+        .dictionary(vec![7; 200])
+        .format(version)
+        .create_in(disk.directory())
+        .unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_store_is_a_vector(which in any::<u8>(), v4 in any::<bool>(), steps in any::<bool>().prop_flat_map(|v4| steps(usize::from(!v4)))) {
+        let smallest_is_zero = steps.iter().any(|step| matches!(step, Step::Append(records) if records.iter().any(Vec::is_empty)));
+        let version = if v4 || smallest_is_zero { FormatVersion::V4 } else { FormatVersion::V3 };
+        let disk = MemoryDisk::new();
+        let mut store = create(&disk, which, version);
+        let mut model = Model::new();
+        for step in steps {
+            match step {
+                Step::Append(records) => {
+                    store.append_slices(records.iter().map(Vec::as_slice)).unwrap();
+                    model.extend(records);
+                }
+                Step::Delete(picks) => {
+                    let indices = delete(&mut model, &picks);
+                    prop_assert_eq!(store.delete(&indices).unwrap(), indices.len() as u64);
+                }
+                Step::Compact { direct, journal, records } => {
+                    let report = store.compact_with_steps(direct, journal, records).unwrap();
+                    let stats = store.stats().unwrap();
+                    prop_assert_eq!(report.bytes_after, stats.stored_bytes);
+                    prop_assert_eq!(stats.garbage_bytes, 0);
+                }
+                Step::Sync => store.sync().unwrap(),
+                Step::Reopen => {
+                    drop(store);
+                    store = open(&disk).unwrap();
+                    prop_assert!(store.recovery().is_none());
+                }
+            }
+            prop_assert_eq!(content(&store), model.clone());
+        }
+        let report = store.verify().unwrap();
+        prop_assert!(report.is_sound(), "{:?}", report.faults);
+        prop_assert_eq!(report.checked, model.len() as u64);
+        prop_assert!(!disk.file_names().contains(&"journal.zr".to_owned()));
+    }
+}
+
+/// Two appends, a sync, an append that is not synced, a delete, a compaction in small steps, an append: what the store
+/// holds after each.
+fn history(store: &mut Store) -> (Vec<Model>, Result<()>) {
+    let record = |byte: u8, length: usize| -> Vec<u8> {
+        (0..length).map(|i| byte.wrapping_mul(31).wrapping_add(u8::try_from(i % 97).unwrap())).collect()
+    };
+    let first: Model = (0..6).map(|i| record(i, 40 + usize::from(i) * 13)).collect();
+    let second: Model = (6..9).map(|i| record(i, 90)).collect();
+    let third: Model = (9..11).map(|i| record(i, 30)).collect();
+    let mut states = vec![Model::new()];
+    let mut run = || -> Result<()> {
+        let append = |store: &Store, states: &mut Vec<Model>, records: &Model| -> Result<()> {
+            states.push([states.last().unwrap().clone(), records.clone()].concat());
+            store.append_slices(records.iter().map(Vec::as_slice)).map(|_| ())
+        };
+        append(store, &mut states, &first)?;
+        store.sync()?;
+        append(store, &mut states, &second)?;
+        let mut after = states.last().unwrap().clone();
+        delete(&mut after, &[0, 4]);
+        states.push(after);
+        store.delete(&[0, 4])?;
+        store.compact_with_steps(50, 150, 3)?;
+        append(store, &mut states, &third)?;
+        store.sync()
+    };
+    let result = run();
+    (states, result)
+}
+
+/// The last states that the store may be in: the newest, or the one before if the last call failed.
+fn possible(states: &[Model]) -> &[Model] {
+    &states[states.len().saturating_sub(2)..]
+}
+
+fn usable(disk: &MemoryDisk, expected: impl Fn(&Model) -> bool, context: &str) {
+    let store = open(disk).unwrap_or_else(|error| panic!("{context}: {error}"));
+    let found = content(&store);
+    assert!(expected(&found), "{context}: {found:?}\n{:?}", store.recovery());
+    let report = store.verify().unwrap();
+    assert!(report.is_sound(), "{context}: {:?}", report.faults);
+    // It takes more, and keeps it.
+    store.append_slices([b"one more".as_slice()]).unwrap_or_else(|error| panic!("{context}: {error}"));
+    store.sync().unwrap_or_else(|error| panic!("{context}: {error}"));
+    drop(store);
+    disk.power_cut(|_| true);
+    let again = content(&open(disk).unwrap());
+    assert_eq!(again, [found, vec![b"one more".to_vec()]].concat(), "{context}");
+}
+
+fn calls(which: u8, version: FormatVersion) -> u64 {
+    let disk = MemoryDisk::new();
+    let mut store = create(&disk, which, version);
+    disk.inject(Fault::stop_at(u64::MAX));
+    history(&mut store).1.unwrap();
+    disk.changes()
+}
+
+#[test]
+fn a_kill_at_any_call_keeps_every_committed_record() {
+    for (which, version) in [(0, FormatVersion::V3), (1, FormatVersion::V4)] {
+        for k in 1..=calls(which, version) {
+            for fault in [Fault::stop_at(k), Fault::tear_at(k)] {
+                let disk = MemoryDisk::new();
+                let mut store = create(&disk, which, version);
+                disk.inject(fault);
+                let (states, result) = history(&mut store);
+                assert!(result.is_err());
+                drop(store);
+                disk.restart();
+                usable(&disk, |found| possible(&states).contains(found), &format!("{fault:?}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn a_power_cut_at_any_call_loses_at_most_what_was_not_synced() {
+    for k in 1..=calls(0, FormatVersion::V3) {
+        let original = MemoryDisk::new();
+        let mut store = create(&original, 0, FormatVersion::V3);
+        original.inject(Fault::stop_at(k));
+        let (states, _) = history(&mut store);
+        let trace = original.trace();
+        // What a sync had returned for: six records, and everything before a delete has begun.
+        let floor = match states.len() {
+            0..=2 => 0,
+            3 => 1,
+            _ => states.len() - 2,
+        };
+        let classes: Vec<Class> = Class::ALL.into_iter().collect();
+        for mask in 0..1_u32 << classes.len() {
+            let disk = original.deep_clone();
+            disk.power_cut(|unsynced| {
+                classes
+                    .iter()
+                    .position(|class| *class == unsynced.class)
+                    .is_some_and(|at| mask >> at & 1 == 1)
+            });
+            let context = format!("stopped at {k} ({:?}), lost {mask:07b}", trace.last());
+            // Any prefix of an unsynced append is what recovery may keep.
+            let expected = |found: &Model| {
+                states[floor..].iter().any(|state| found == state)
+                    || (states.len() == 3 && states[2].starts_with(found) && found.len() >= 6)
+                    || (states.len() == 2 && states[1].starts_with(found))
+                    || (states.len() == 5 && states[4].starts_with(found) && found.len() >= states[3].len())
+            };
+            usable(&disk, expected, &context);
+        }
+    }
+}
+
+#[test]
+fn a_failed_call_is_an_error_and_leaves_a_store_that_goes_on() {
+    for kind in [Other, StorageFull] {
+        for k in 1..=calls(0, FormatVersion::V3) {
+            let disk = MemoryDisk::new();
+            let mut store = create(&disk, 0, FormatVersion::V3);
+            disk.inject(Fault::fail_at(k, kind));
+            let (states, result) = history(&mut store);
+            let error = result.unwrap_err();
+            assert!(error.path().is_some(), "{error}");
+            assert_eq!(error.is_storage_full(), kind == StorageFull, "{error}");
+            drop(store);
+            disk.restart();
+            usable(&disk, |found| possible(&states).contains(found), &format!("failed at {k}: {error}"));
+        }
+    }
+}
+
+#[test]
+fn a_failed_append_does_not_stop_the_next_on_the_same_handle() {
+    let disk = MemoryDisk::new();
+    let store = create(&disk, 0, FormatVersion::V3);
+    store.append_fixed(b"aaaabbbb", 4).unwrap();
+    for k in 1..6 {
+        let before = content(&store);
+        disk.inject(Fault::fail_at(k, StorageFull));
+        match store.append_fixed(b"cccc", 4) {
+            Err(error) => assert!(error.is_storage_full(), "{error}"),
+            Ok(_) => break,
+        }
+        assert_eq!(content(&store), before);
+        store.append_fixed(b"dddd", 4).unwrap();
+        assert_eq!(content(&store), [before, vec![b"dddd".to_vec()]].concat());
+    }
+}
+
+#[test]
+fn delete_and_compact_want_the_store_alone() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = Store::create(dir.path(), CreateOptions::new()).unwrap();
+    store.append_fixed(b"abcdef", 1).unwrap();
+    let reader = Store::open(dir.path()).unwrap();
+    assert!(store.delete(&[0]).unwrap_err().is_locked());
+    assert!(store.compact().unwrap_err().is_locked());
+    assert_eq!(store.delete(&[6]).unwrap_err().kind(), ErrorKind::OutOfRange);
+    drop(reader);
+    assert_eq!(store.delete(&[1, 1]).unwrap(), 1);
+    assert_eq!(content(&store), [b"a", b"f", b"c", b"d", b"e"]);
+    let report = store.compact().unwrap();
+    assert_eq!((report.bytes_before, report.bytes_after), (6, 5));
+    assert_eq!(std::fs::metadata(dir.path().join("0.zr")).unwrap().len(), 5);
+    // Readers come in again.
+    assert_eq!(content(&Store::open(dir.path()).unwrap()), content(&store));
+    store.append_fixed(b"g", 1).unwrap();
+    assert_eq!(content(&store).concat(), b"afcdeg");
+}
