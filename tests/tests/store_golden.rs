@@ -122,9 +122,10 @@ fn appending_to_a_golden_store_keeps_what_it_holds() {
     for golden in supported() {
         for_both_extents(&golden, |path, model| {
             let mut model = model.clone();
-            let size = model.records.first().map_or(16, Vec::len);
-            let new: Vec<Vec<u8>> = Random::new(1).records(9, size, size);
             let store = Store::open_writable(path).unwrap();
+            let item = store.schema().map_or(16, |schema| schema.item_bytes());
+            let size = model.records.first().map_or(item, Vec::len);
+            let new: Vec<Vec<u8>> = Random::new(1).records(9, size, size);
             let first = store.append_slices(new.iter().map(Vec::as_slice)).unwrap();
             assert_eq!(first, model.append(&new));
             model.assert_holds(&store);

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, RwLock};
 
 use super::checks::{self, Checks};
-use super::recover::{Recovery, recover_journal};
+use super::recover::{Recovery, recover_journal, recover_table};
 use super::region::{self, Region};
 use super::snapshot::Snapshot;
 use super::writer::Writer;
@@ -116,14 +116,6 @@ impl OpenOptions {
         drop(found);
         let (mut header, mut writer, mut recovery) = (header, None, Recovery::default());
         if let Some(lock) = lock {
-            if let Some(full) = header.version.meta_bytes()
-                && directory.keeps_holes()
-                && size < full
-            {
-                meta.set_size(full).map_err(|error| {
-                    Error::io("make the record table as long as Python needs it", &meta_path, error)
-                })?;
-            }
             let identity = dictionary.as_ref().map_or_else(DictionaryIdentity::default, Dictionary::identity);
             let checks = match checks_header {
                 Some(header) => Checks::open(&directory, header)?,
@@ -134,6 +126,7 @@ impl OpenOptions {
             };
             let mut one = Writer::new(Arc::clone(&directory), Arc::clone(&meta), header, Some(checks), lock);
             recover_journal(&mut one, presence.as_ref(), &mut recovery)?;
+            recover_table(&mut one, &mut recovery)?;
             header = one.header;
             writer = Some(Mutex::new(one));
         }
@@ -161,6 +154,17 @@ impl OpenOptions {
             recovery,
         };
         store.reset_snapshot(header)?;
+        if store.is_writable() {
+            // After the table was seen to be whole, as the hole would hide that it is not.
+            if let Some(full) = header.version.meta_bytes()
+                && directory.keeps_holes()
+                && size < full
+            {
+                meta.set_size(full).map_err(|error| {
+                    Error::io("make the record table as long as Python needs it", &meta_path, error)
+                })?;
+            }
+        }
         if store.is_writable() && !repairing {
             store.recover_unsynced()?;
         }

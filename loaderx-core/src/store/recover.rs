@@ -63,6 +63,27 @@ pub(super) fn recover_journal(
     Ok(())
 }
 
+/// Takes back a length whose table entries a power cut has kept from being written. Only records past the last sync
+/// can be meant; a table that lacks older entries was cut by something else.
+pub(super) fn recover_table(writer: &mut Writer, recovery: &mut Recovery) -> Result<()> {
+    let Some(checks) = &writer.checks else { return Ok(()) };
+    let header = writer.header;
+    let size = writer
+        .meta
+        .size()
+        .map_err(|error| Error::io("look at the record table", writer.file(names::META), error))?;
+    let present = size.saturating_sub(HEADER_BYTES as u64) / LOCATION_BYTES as u64;
+    let length = u64::from(header.length);
+    if present >= length || present < checks.header().synced_length || length > checks.header().own_until {
+        return Ok(());
+    }
+    writer.commit(Header { length: u32::try_from(present).unwrap_or(header.length), ..header })?;
+    recovery.truncated_at = Some(present);
+    recovery.records_lost = length - present;
+    recovery.reason = Some(format!("the record table ends after {present} of {length} entries"));
+    Ok(())
+}
+
 /// Takes the presence lock exclusively. Readers that try to open meanwhile hold it for a moment each, until they have
 /// seen the journal.
 fn wait_alone(directory: &dyn Directory, presence: &dyn LockGuard) -> Result<()> {
@@ -142,7 +163,7 @@ impl Store {
         if let Some((index, reason)) = bad {
             recovery.aside = Some(self.put_entries_aside(snapshot.header, index)?);
             recovery.truncated_at = Some(index);
-            recovery.records_lost = length - index;
+            recovery.records_lost += length - index;
             recovery.reason = Some(reason);
         }
         let frontier = |header: Header| (header.tail_chunk, header.tail_offset);

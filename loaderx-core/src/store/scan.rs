@@ -133,11 +133,14 @@ pub(super) struct Seen {
     pub(super) crc: u32,
 }
 
+/// A chunk file and its length.
+type OpenChunk = (Arc<dyn File>, u64);
+
 /// Looks at records one after the other; keeps chunks open and buffers warm.
 pub(super) struct Scan<'s> {
     store: &'s Store,
     snapshot: Arc<Snapshot>,
-    chunks: BTreeMap<u16, Option<(Arc<dyn File>, u64)>>,
+    chunks: BTreeMap<u16, Option<OpenChunk>>,
     stored: Vec<u8>,
     content: Vec<u8>,
 }
@@ -152,7 +155,7 @@ impl<'s> Scan<'s> {
         Ok(self.chunk(chunk)?.map(|(_, size)| size))
     }
 
-    fn chunk(&mut self, chunk: u16) -> Result<Option<(Arc<dyn File>, u64)>, std::io::Error> {
+    fn chunk(&mut self, chunk: u16) -> Result<Option<OpenChunk>, std::io::Error> {
         if let Some(known) = self.chunks.get(&chunk) {
             return Ok(known.clone());
         }
@@ -218,8 +221,6 @@ impl<'s> Scan<'s> {
             if has_checksum(&self.stored) {
                 sound = Sound::Checked;
             }
-        } else if location.stored_length == 0 {
-            sound = Sound::Checked;
         }
         self.check_schema(&location).map_err(|detail| fault(FaultKind::Schema, detail))?;
         Ok(Seen { location, sound, crc })
