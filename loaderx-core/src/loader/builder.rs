@@ -72,7 +72,7 @@ impl LoaderBuilder<Batch> {
     ///     .build()?;
     /// assert_eq!(sums.next().unwrap()?, 3);
     /// assert_eq!(sums.next().unwrap()?, 7);
-    /// # Result::Ok(())
+    /// # Result::<()>::Ok(())
     /// ```
     pub fn transform<T, E>(
         self,
