@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use loaderx_core::sampler::Cyclic;
 use loaderx_core::view::{Column, Request, Source};
-use loaderx_core::{Batch, Buffer, DenseBatch, Error, Result};
+use loaderx_core::{Batch, Buffer, Codec, DType, DenseBatch, DenseWriter, Error, Loader, Result};
 
 /// A source without a store: record `i` is the number `i`, scaled.
 #[derive(Clone, Debug)]
@@ -97,6 +98,54 @@ impl Source for Faulty {
 /// The numbers in the column `name` of a batch.
 pub fn numbers(batch: &Batch, name: &str) -> Vec<u64> {
     batch.column(name).unwrap().clone().into_dense().unwrap().into_vec().unwrap().0
+}
+
+/// What a long run looked like from outside, at one moment.
+#[derive(Clone, Copy, Debug)]
+pub struct Sample {
+    /// Steps delivered so far.
+    pub step: u64,
+    /// Anonymous memory, in KiB.
+    pub anonymous_kib: usize,
+    /// Threads of the process.
+    pub threads: usize,
+}
+
+/// Runs `steps` steps over a small store with `workers` workers and samples the process `samples` times.
+///
+/// Every thousandth step also saves and resumes the state, and every ten thousandth evaluates.
+pub fn soak(steps: u64, workers: usize, samples: u64) -> Vec<Sample> {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = DenseWriter::create(dir.path().join("x"), DType::U8, &[28, 28], Codec::Raw).unwrap();
+    writer.append((0..100 * 784).map(|i| i as u8).collect::<Vec<u8>>()).unwrap();
+    let mut loader = Loader::builder()
+        .stream("image", writer.finish().unwrap())
+        .stream("label", Numbers::new(100))
+        .sampler(Cyclic::new(100, 16, 3).unwrap())
+        .workers(workers)
+        .build()
+        .unwrap();
+    let every = steps.div_ceil(samples);
+    let mut taken = Vec::new();
+    for step in 0..steps {
+        let batch = loader.next().unwrap().unwrap();
+        assert_eq!(batch.step(), step);
+        let pixels = batch.column("image").unwrap().clone().into_dense().unwrap();
+        let first = batch.indices()[0] * 784;
+        assert_eq!(pixels.as_slice::<u8>().unwrap()[1], (first + 1) as u8);
+        if step % 1000 == 999 {
+            let state = loader.state();
+            loader.seek(0);
+            loader.resume(&state).unwrap();
+        }
+        if step % 10_000 == 9_999 {
+            assert_eq!(loader.pass(30).unwrap().map(|batch| batch.unwrap().records()).sum::<usize>(), 100);
+        }
+        if (step + 1) % every == 0 {
+            taken.push(Sample { step: step + 1, anonymous_kib: anonymous_kib(), threads: threads() });
+        }
+    }
+    taken
 }
 
 /// The threads of this process.

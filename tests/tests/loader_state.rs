@@ -43,6 +43,10 @@ fn a_state_survives_its_bytes_and_damaged_ones_are_refused() {
     let bytes = state.to_bytes().unwrap();
     assert_eq!(LoaderState::from_bytes(&bytes).unwrap(), state);
     assert_eq!(LoaderState::from_bytes(&bytes).unwrap().step(), u64::MAX - 7);
+    let text = serde_json::to_string(&state).unwrap();
+    assert_eq!(serde_json::from_str::<LoaderState>(&text).unwrap(), state);
+    let newer = text.replace("\"version\":1", "\"version\":2");
+    assert!(serde_json::from_str::<LoaderState>(&newer).unwrap_err().to_string().contains("version 2"));
     for length in 0..bytes.len() {
         let error = LoaderState::from_bytes(&bytes[..length]).unwrap_err();
         assert!(error.is_corrupt(), "{error}");

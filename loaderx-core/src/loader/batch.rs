@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::view::{Column, DenseBatch};
+use crate::view::{Column, DenseBatch, PackedBatch, PaddedBatch, RaggedBatch};
 
 /// What one step delivers: a column of each stream, all of the same records in the same order.
 ///
@@ -89,6 +89,33 @@ impl Batch {
     /// As [`Batch::take`]; [`ErrorKind::SchemaMismatch`] when the column is not dense.
     pub fn take_dense(&mut self, name: &str) -> Result<DenseBatch> {
         self.take(name)?.into_dense().map_err(|error| error.in_stream(name))
+    }
+
+    /// Moves the ragged column of the stream `name` out of the batch.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::take`]; [`ErrorKind::SchemaMismatch`] when the column is not ragged.
+    pub fn take_ragged(&mut self, name: &str) -> Result<RaggedBatch> {
+        self.take(name)?.into_ragged().map_err(|error| error.in_stream(name))
+    }
+
+    /// Moves the padded column of the stream `name` out of the batch.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::take`]; [`ErrorKind::SchemaMismatch`] when the column is not padded.
+    pub fn take_padded(&mut self, name: &str) -> Result<PaddedBatch> {
+        self.take(name)?.into_padded().map_err(|error| error.in_stream(name))
+    }
+
+    /// Moves the packed column of the stream `name` out of the batch.
+    ///
+    /// # Errors
+    ///
+    /// As [`Batch::take`]; [`ErrorKind::SchemaMismatch`] when the column is not packed.
+    pub fn take_packed(&mut self, name: &str) -> Result<PackedBatch> {
+        self.take(name)?.into_packed().map_err(|error| error.in_stream(name))
     }
 
     /// Moves all columns that were not taken out, with their names.

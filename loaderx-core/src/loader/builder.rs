@@ -5,6 +5,7 @@ use super::plan::{OnDamage, Plan, Transform};
 use super::state::{Fingerprint, LoaderState};
 use super::worker::Limits;
 use super::{Loader, end_of};
+use crate::buffer::{Allocator, Vecs};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sampler::Sampler;
 use crate::view::Source;
@@ -27,6 +28,7 @@ pub struct LoaderBuilder<T = Batch> {
     prefetch: Option<usize>,
     max_bytes: u64,
     on_damage: OnDamage,
+    memory: Arc<dyn Allocator>,
     resume: Option<LoaderState>,
     transform: Transform<T>,
 }
@@ -43,6 +45,7 @@ impl LoaderBuilder<Batch> {
             prefetch: None,
             max_bytes: DEFAULT_MAX_BYTES,
             on_damage: OnDamage::Error,
+            memory: Arc::new(Vecs),
             resume: None,
             transform: Arc::new(Ok),
         }
@@ -87,8 +90,20 @@ impl LoaderBuilder<Batch> {
                 Error::new(ErrorKind::Callback, "the transform returned an error").caused_by(error)
             })
         });
-        let Self { streams, sampler, seed, workers, prefetch, max_bytes, on_damage, resume, .. } = self;
-        LoaderBuilder { streams, sampler, seed, workers, prefetch, max_bytes, on_damage, resume, transform }
+        let Self { streams, sampler, seed, workers, prefetch, max_bytes, on_damage, memory, resume, .. } =
+            self;
+        LoaderBuilder {
+            streams,
+            sampler,
+            seed,
+            workers,
+            prefetch,
+            max_bytes,
+            on_damage,
+            memory,
+            resume,
+            transform,
+        }
     }
 }
 
@@ -139,6 +154,15 @@ impl<T: Send + 'static> LoaderBuilder<T> {
     /// gathered all the same, with no other beside it.
     pub fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = bytes;
+        self
+    }
+
+    /// Sets where the batches' memory comes from: typed vectors by default, which `into_vec` moves out.
+    ///
+    /// A [`Pool`](crate::buffer::Pool) takes the memory of dropped batches back, which pays for batches of many
+    /// MiB: fresh memory of that size costs more than the copy into it.
+    pub fn memory(mut self, allocator: impl Allocator + 'static) -> Self {
+        self.memory = Arc::new(allocator);
         self
     }
 
@@ -204,6 +228,7 @@ impl<T: Send + 'static> LoaderBuilder<T> {
             sources,
             seed: self.seed,
             on_damage: self.on_damage,
+            memory: self.memory,
             transform: self.transform,
         };
         let end = end_of(&*sampler);

@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::batch::{Batch, Names, Skipped};
+use crate::buffer::Allocator;
 use crate::error::{Error, ErrorKind, Result};
 use crate::sampler::Sampler;
 use crate::view::{Column, Request, Source};
@@ -34,6 +35,7 @@ pub(super) struct Plan<T> {
     pub(super) sources: Vec<Arc<dyn Source>>,
     pub(super) seed: u64,
     pub(super) on_damage: OnDamage,
+    pub(super) memory: Arc<dyn Allocator>,
     pub(super) transform: Transform<T>,
 }
 
@@ -111,7 +113,7 @@ impl<T> Plan<T> {
     }
 
     fn columns(&self, step: u64, indices: &[u64]) -> Result<Vec<Option<Column>>> {
-        let request = Request::new(indices).at(self.seed, step);
+        let request = Request::new(indices).at(self.seed, step).memory(&*self.memory);
         let streams = self.names.iter().zip(&self.sources);
         streams
             .map(|(name, source)| {

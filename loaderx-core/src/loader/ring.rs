@@ -36,7 +36,7 @@ struct State<C, T> {
 }
 
 /// What a ring looks like at one moment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Depth {
     pub(super) ready: usize,
     pub(super) bytes: u64,

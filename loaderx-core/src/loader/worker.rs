@@ -65,8 +65,8 @@ impl<T: Send + 'static> Workers<T> {
 impl<T> Workers<T> {
     /// Waits for the next step. `None` at the end of a finite course.
     pub(super) fn next(&self) -> Option<Delivery<T>> {
-        let here = std::process::id();
-        if here != self.process {
+        if self.is_forked() {
+            let here = std::process::id();
             return Some(Delivery::failed(
                 Error::new(
                     ErrorKind::Closed,
@@ -88,13 +88,19 @@ impl<T> Workers<T> {
     }
 
     pub(super) fn seek(&self, sampler: Arc<dyn Sampler>, start: u64, end: u64) {
-        if std::process::id() == self.process {
+        if !self.is_forked() {
             self.ring.seek(sampler, start, end);
         }
     }
 
     pub(super) fn depth(&self) -> Depth {
-        self.ring.depth()
+        if self.is_forked() { Depth::default() } else { self.ring.depth() }
+    }
+
+    /// Whether this is a child of fork: the threads do not exist here, and the ring's lock may have been held by
+    /// one of them, so it must not be touched.
+    fn is_forked(&self) -> bool {
+        std::process::id() != self.process
     }
 
     pub(super) fn count(&self) -> usize {
@@ -105,8 +111,7 @@ impl<T> Workers<T> {
 impl<T> Drop for Workers<T> {
     fn drop(&mut self) {
         let threads = std::mem::take(&mut self.threads);
-        if std::process::id() != self.process {
-            // A child of fork: these threads do not exist here, and the ring's lock may be held by one of them.
+        if self.is_forked() {
             std::mem::forget((threads, Arc::clone(&self.ring)));
             return;
         }
