@@ -170,6 +170,9 @@ pub trait Element:
 {
     /// The element type that this Rust type stands for.
     const DTYPE: DType;
+
+    /// The element whose little-endian bytes these are; zero when there are not exactly as many as it has.
+    fn from_le(bytes: &[u8]) -> Self;
 }
 
 macro_rules! elements {
@@ -177,6 +180,10 @@ macro_rules! elements {
         impl sealed::Sealed for $rust {}
         impl Element for $rust {
             const DTYPE: DType = DType::$dtype;
+
+            fn from_le(bytes: &[u8]) -> Self {
+                bytes.try_into().map(Self::from_le_bytes).unwrap_or_default()
+            }
         }
     )+};
 }

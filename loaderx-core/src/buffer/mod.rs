@@ -32,6 +32,7 @@
 //! store could not even be looked at through it.
 
 mod cast;
+mod each;
 mod filler;
 mod memory;
 mod pool;
@@ -40,6 +41,7 @@ pub mod rows;
 mod typed;
 
 pub use cast::{bytes_of, elements_of, elements_of_mut};
+pub(crate) use each::{write_each, write_each_with};
 pub use filler::Filler;
 pub use memory::Memory;
 pub use pool::Pool;

@@ -1,8 +1,10 @@
+use std::mem::MaybeUninit;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::convert::Conversion;
 use super::{Column, RaggedBatch, Request, Source, schema_of};
-use crate::buffer::check_truth;
+use crate::buffer::{Filler, check_truth};
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{Kind, Schema};
@@ -15,6 +17,7 @@ use crate::store::Store;
 pub struct Ragged {
     store: Arc<Store>,
     schema: Schema,
+    conversion: Conversion,
 }
 
 impl Ragged {
@@ -35,7 +38,18 @@ impl Ragged {
     pub fn new(store: Arc<Store>) -> Result<Self> {
         let schema = schema_of(&store, Kind::Ragged)?;
         require_countable(&schema).map_err(|error| error.at_path(store.path()))?;
-        Ok(Self { store, schema })
+        let conversion = Conversion::none(schema.dtype());
+        Ok(Self { store, schema, conversion })
+    }
+
+    /// These records with elements of `dtype`, converted while they are gathered: any float type, or an integer type
+    /// that holds every value. Padded and packed batches are made of the converted elements.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unsupported`] for any other type.
+    pub fn convert(&self, dtype: DType) -> Result<Self> {
+        Ok(Self { conversion: Conversion::new(self.schema.dtype(), dtype)?, ..self.clone() })
     }
 
     /// The store below.
@@ -56,10 +70,10 @@ impl Ragged {
         self.store.is_empty()
     }
 
-    /// The type of each element.
+    /// The type of each element of a batch.
     #[must_use]
     pub fn dtype(&self) -> DType {
-        self.schema.dtype()
+        self.conversion.to()
     }
 
     /// The shape of one row; empty for sequences of scalars.
@@ -68,7 +82,7 @@ impl Ragged {
         self.schema.item_shape()
     }
 
-    /// Kind, element type and row shape.
+    /// Kind, element type and row shape as they are stored.
     #[must_use]
     pub fn schema(&self) -> &Schema {
         &self.schema
@@ -117,8 +131,11 @@ impl Ragged {
             places.push(bytes);
             offsets.push(i64::try_from(rows).map_err(|_| too_large(request.indices.len(), &self.schema))?);
         }
-        let room = request.memory.room(self.dtype(), bytes / self.dtype().size())?;
+        let room = request.memory.room(self.dtype(), bytes / self.schema.dtype().size())?;
         let values = room.fill(|room| {
+            if !self.conversion.is_none() {
+                return self.gather_converted(request.indices, room);
+            }
             let written = self.store.gather_at(request.indices, &places, room)?;
             if self.dtype() == DType::Bool {
                 self.check_truth(request.indices, &places, written)?;
@@ -126,6 +143,20 @@ impl Ragged {
             Ok(written)
         })?;
         RaggedBatch::from_parts(values, offsets, self.item_shape().to_vec())
+    }
+
+    fn gather_converted<'a>(&self, indices: &[u64], room: &'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8]> {
+        let mut filler = Filler::new(room);
+        self.store.visit(indices, |at, stored| {
+            self.conversion.write(stored, &mut filler).map_err(|error| {
+                error.at_path(self.store.path()).for_record(indices.get(at).copied().unwrap_or(0))
+            })
+        })?;
+        filler.finish()
+    }
+
+    pub(super) fn conversion(&self) -> &Conversion {
+        &self.conversion
     }
 
     fn check_truth(&self, indices: &[u64], places: &[usize], bytes: &[u8]) -> Result<()> {
@@ -163,7 +194,9 @@ impl Source for Ragged {
     fn batch_bytes(&self, indices: &[u64]) -> Result<u64> {
         let mut bytes = Vec::new();
         self.store.lengths(indices, &mut bytes)?;
-        Ok(bytes.iter().fold(0, |sum, &bytes| sum.saturating_add(bytes)))
+        let stored = bytes.iter().fold(0_u64, |sum, &bytes| sum.saturating_add(bytes));
+        let elements = stored / self.schema.dtype().size() as u64;
+        Ok(elements.saturating_mul(self.dtype().size() as u64))
     }
 
     fn advise(&self, indices: &[u64]) {
@@ -171,7 +204,11 @@ impl Source for Ragged {
     }
 
     fn describe(&self) -> String {
-        self.schema.to_string()
+        if self.conversion.is_none() {
+            self.schema.to_string()
+        } else {
+            format!("{} {}", self.schema, self.conversion)
+        }
     }
 }
 

@@ -143,6 +143,13 @@ impl RaggedBatch {
         (self.values, self.offsets, self.item_shape)
     }
 
+    /// The bytes of each record in turn.
+    pub(super) fn record_bytes(&self) -> impl ExactSizeIterator<Item = &[u8]> + '_ {
+        let bytes = self.values.as_bytes();
+        let item = self.item_elements() * self.dtype().size();
+        self.ranges().map(move |range| bytes.get(range.start * item..range.end * item).unwrap_or(&[]))
+    }
+
     fn item_elements(&self) -> usize {
         self.item_shape.iter().product()
     }
