@@ -7,4 +7,5 @@ pub mod loading;
 pub mod model;
 pub mod npy;
 pub mod python;
+pub mod ragged;
 pub mod random;
