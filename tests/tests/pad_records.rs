@@ -122,7 +122,7 @@ proptest! {
             prop_assert_eq!(batch.values().shape(), &[records.len(), width][..]);
             prop_assert_eq!(batch.values().as_slice::<i32>().unwrap(), &values[..]);
             prop_assert_eq!(batch.lengths(), &lengths[..]);
-            prop_assert_eq!(batch.mask().as_slice::<u8>().unwrap(), &mask[..]);
+            prop_assert_eq!(batch.mask().into_vec::<u8>().unwrap().0, mask.clone());
         }
         let wide = ragged.convert(DType::I64).unwrap().padded(pad_by).unwrap().batch(&indices).unwrap();
         let expected: Vec<i64> = values.into_iter().map(i64::from).collect();
