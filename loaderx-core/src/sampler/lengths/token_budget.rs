@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// How tokens are counted is chosen by the constructor:
 ///
 /// - [`TokenBudget::padded`]: number of records times the longest of them, what a padded batch occupies. Batches hold
-///   records of similar length: of a group whose shortest is at least 8/9 of the longest, or of a wider one where
-///   that is too few to fill four batches, which would leave nothing to shuffle.
+///   records of similar length: from a group whose shortest is at least 8/9 of the longest, or down to about half of
+///   it where so few records would not fill four batches, which leaves little to shuffle.
 /// - [`TokenBudget::packed`]: the sum of the lengths, what a packed batch (values and `cu_seqlens`) occupies.
 ///   Batches hold records of all lengths.
 ///
@@ -70,7 +70,7 @@ impl TokenBudget {
         let groups = group(&sorted, |group, length| {
             let occupied = u64::from(group.len()) * u64::from(group.longest.max(1));
             let wide = length > group.shortest.saturating_add(group.shortest / 8);
-            wide && occupied >= tokens.saturating_mul(MIXED)
+            wide && occupied >= tokens.saturating_mul(MIXED) || length / 2 > group.shortest
         });
         let sized: Vec<(Group, usize)> = groups
             .into_iter()

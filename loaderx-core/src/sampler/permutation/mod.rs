@@ -102,9 +102,23 @@ impl Permutation {
     }
 }
 
-/// The sides of the smallest near-square that holds `len` values: `a = ceil(sqrt(len))`, `b = ceil(len / a)`.
+/// The shortest side that a network may have: the narrow one computes as many neighbours at once.
+const SHORTEST_SIDE: u64 = 64;
+
+/// The sides of a near-square that holds `len` values and few more.
+///
+/// `a` is one of the sixteen numbers from `ceil(sqrt(len))` on, `b = ceil(len / a)`: the first pair of the smallest
+/// product whose sides are not too short. The excess is what walks: below `a` for any choice, a sixteenth of that for
+/// the best one in the mean.
 fn sides(len: u64) -> (u64, u64) {
     let root = len.isqrt();
-    let a = if root * root < len { root + 1 } else { root };
-    (a, len.div_ceil(a))
+    let first = root + u64::from(root * root < len);
+    let mut best = (first, len.div_ceil(first));
+    for a in first + 1..first + 16 {
+        let b = len.div_ceil(a);
+        if b >= SHORTEST_SIDE && a * b < best.0 * best.1 {
+            best = (a, b);
+        }
+    }
+    best
 }

@@ -1,7 +1,7 @@
 //! A generalised Feistel network over `a * b` values in 16-bit lanes.
 //!
 //! A position `p` is the pair `(p / b, p mod b)`. A round adds a keyed function of one half to the other, modulo
-//! that half's side, which is invertible whatever the function; `a * b` exceeds the length by less than `a`, so
+//! that half's side, which is invertible whatever the function; `a * b` hardly exceeds the length, so
 //! a value at or past the length, which is sent through the network again until it falls below ("cycle
 //! walking"), is rare for every length.
 
@@ -9,7 +9,7 @@ use super::{ROUNDS, sides};
 use crate::sampler::random::Stream;
 
 /// Positions computed at once. A round is a chain of dependent instructions, so it takes eight vectors of 8 lanes
-/// side by side to keep a core busy; more would no longer fit below the shortest side (64 at 4,097 records).
+/// side by side to keep a core busy; more would no longer fit below the shortest side.
 const LANES: usize = 64;
 const STRIDE: u16 = 64;
 
@@ -116,7 +116,7 @@ impl Narrow {
         }
     }
 
-    /// The halves of `LANES` consecutive positions. The sides exceed the lanes' number, so one carry is enough.
+    /// The halves of `LANES` consecutive positions. No side is shorter than the lanes' number, so one carry is enough.
     #[inline(always)]
     fn spread(&self, left: u16, right: u16) -> (Lanes, Lanes) {
         let (mut l, mut r) = ([left; LANES], [0; LANES]);

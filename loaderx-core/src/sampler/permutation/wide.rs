@@ -60,8 +60,10 @@ impl Round {
         let x = ((other ^ self.whiten) & HALF) * (self.first & HALF);
         let x = ((x ^ (x >> 32)) & HALF) * (self.second & HALF);
         let shift = (((x ^ (x >> 32)) & HALF) * (self.side & HALF)) >> 32;
-        let sum = half + shift;
-        if sum < self.side { sum } else { sum - self.side }
+        // Without a side to subtract the difference wraps around, and its upper half is all ones. Baseline vector
+        // instructions cannot compare 64 bits.
+        let difference = (half + shift).wrapping_sub(self.side);
+        difference.wrapping_add(self.side & (difference >> 32))
     }
 }
 
