@@ -9,3 +9,4 @@ pub mod npy;
 pub mod python;
 pub mod ragged;
 pub mod random;
+pub mod sampler_oracle;
