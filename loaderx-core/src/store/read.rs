@@ -1,5 +1,6 @@
 //! Reading beside the batch gather: one record, visits without a copy, lengths, advice.
 
+use super::gather::{AHEAD, prefetch};
 use super::{Store, names};
 use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
@@ -39,7 +40,14 @@ impl Store {
     pub fn visit(&self, indices: &[u64], mut f: impl FnMut(usize, &[u8]) -> Result<()>) -> Result<()> {
         let (locations, snapshot) = self.resolve(indices)?;
         let (mut scratch, mut content) = (Vec::new(), Vec::new());
+        // What `f` does with a record hides the way of the next ones from memory only if they have been asked for.
+        for location in locations.iter().take(AHEAD) {
+            prefetch(&snapshot, location);
+        }
         for (position, (&index, location)) in indices.iter().zip(locations.iter()).enumerate() {
+            if let Some(location) = locations.get(position + AHEAD) {
+                prefetch(&snapshot, location);
+            }
             let chunk = self.chunk_of(&snapshot, index, location)?;
             let stored = self.stored(chunk, index, location, &mut scratch)?;
             self.check_stored(&snapshot, index, location, stored)?;

@@ -17,7 +17,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Compression, Location};
 
 /// How many records ahead of the one being copied are prefetched.
-const AHEAD: usize = 8;
+pub(super) const AHEAD: usize = 8;
 
 impl Store {
     /// Gathers records of `record_len` bytes each into `dst`, one after the other.
@@ -222,8 +222,9 @@ impl Store {
     }
 }
 
+/// Asks the processor for the record's first bytes.
 #[inline]
-fn prefetch(snapshot: &Snapshot, location: &Location) {
+pub(super) fn prefetch(snapshot: &Snapshot, location: &Location) {
     if let Some(chunk) = snapshot.chunk_of(location)
         && let Some(stored) = chunk.mapped(u64::from(location.offset), u64::from(location.stored_length))
     {
