@@ -26,6 +26,8 @@ pub(super) struct Writer {
     sync_failed: bool,
     /// Whether `own_until` says on the disk that a writer is at work.
     announced: bool,
+    /// Whether `check.zr` is known to say nothing about indices past the length.
+    checks_end: bool,
     // Held, never asked.
     _lock: Box<dyn LockGuard>,
 }
@@ -54,6 +56,7 @@ impl Writer {
             names_changed: false,
             sync_failed: false,
             announced,
+            checks_end: false,
             _lock: lock,
         }
     }
@@ -85,19 +88,35 @@ impl Writer {
     }
 
     /// Says durably that from here on a writer is at work that keeps the checks, so that what it has not synced is
-    /// checked after a power cut. Once for each handle.
+    /// checked after a power cut. Once for each handle, and again after an append that was not committed.
+    ///
+    /// Checksums past the length go before that. With the table entries that they belong to, which stay, they would
+    /// pass for records that a power cut has taken the new entries of.
     pub(super) fn announce(&mut self) -> Result<()> {
-        if self.announced {
+        if self.announced && self.checks_end {
             return Ok(());
         }
         if let Some(checks) = &mut self.checks {
+            checks.truncate(u64::from(self.header.length))?;
             checks.write_header(|header| header.own_until = u64::MAX)?;
             checks.sync()?;
             // The file itself may be new.
             self.sync_names()?;
         }
         self.announced = true;
+        self.checks_end = true;
         Ok(())
+    }
+
+    /// An append begins: checksums are written past the length, until [`Writer::append_committed`].
+    pub(super) fn append_begins(&mut self) -> Result<()> {
+        self.announce()?;
+        self.checks_end = false;
+        Ok(())
+    }
+
+    pub(super) fn append_committed(&mut self) {
+        self.checks_end = true;
     }
 
     /// Stores the header, first the half with the tail chunk, then the half with offset and length.

@@ -27,7 +27,7 @@ pub(super) struct Placing<'w> {
 
 impl<'w> Placing<'w> {
     pub(super) fn new(writer: &'w mut Writer) -> Result<Self> {
-        writer.announce()?;
+        writer.append_begins()?;
         let header = writer.header;
         let tail = writer.chunk(header.tail_chunk)?;
         let size = tail.size().map_err(|error| {
@@ -71,7 +71,9 @@ impl<'w> Placing<'w> {
 
     /// Makes the records part of the store, all at once.
     pub(super) fn commit(self) -> Result<()> {
-        self.writer.commit(self.header)
+        self.writer.commit(self.header)?;
+        self.writer.append_committed();
+        Ok(())
     }
 
     /// Gives back the room that an append has taken that cannot be committed. Best effort: what stays is
