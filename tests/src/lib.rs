@@ -1,11 +1,15 @@
 //! What the behaviour tests under `tests/tests` share: oracles, generators of data, temporary stores.
 #![forbid(unsafe_code)]
 
+pub mod churn;
+pub mod crash;
 pub mod directory;
 pub mod golden;
 pub mod loading;
 pub mod model;
+pub mod mount;
 pub mod npy;
+pub mod process;
 pub mod python;
 pub mod ragged;
 pub mod random;
