@@ -1,0 +1,115 @@
+//! A process that is killed in the middle of anything leaves a store that opens, with every finished operation in it.
+//!
+//! `LOADERX_KILLS` sets the number of kills of each run.
+#![forbid(unsafe_code)]
+
+use std::path::Path;
+use std::time::Duration;
+
+use loaderx_core::format::FormatVersion;
+use loaderx_core::{Codec, CreateOptions, ErrorKind, OpenOptions, Store};
+use loaderx_tests::churn::{Churn, Operation};
+use loaderx_tests::directory::snapshot;
+use loaderx_tests::model::Model;
+use loaderx_tests::process::Running;
+use loaderx_tests::random::Random;
+
+const CHILD: &str = env!("CARGO_BIN_EXE_store_child");
+
+fn kills() -> u64 {
+    std::env::var("LOADERX_KILLS").map_or(40, |text| text.parse().unwrap())
+}
+
+/// What a run of kills has met: a run that never hits the middle of an operation proves nothing.
+#[derive(Debug, Default)]
+struct Met {
+    finished_operations: u64,
+    recoveries: u64,
+    in_flight_done: u64,
+    in_flight_undone: u64,
+    interrupted: [u64; 4],
+}
+
+fn run(codec: Codec, format: FormatVersion, max_record: usize, seed: u64) -> Met {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x");
+    drop(CreateOptions::new().codec(codec).format(format).create(&path).unwrap());
+    let (mut random, mut model, mut met) = (Random::new(seed), Model::default(), Met::default());
+    for kill in 0..kills() {
+        let child_seed = seed * 1_000_000 + kill;
+        let arguments = ["churn", path.to_str().unwrap(), &child_seed.to_string(), &max_record.to_string()]
+            .map(String::from);
+        let mut child = Running::start(CHILD, arguments);
+        assert_eq!(child.line(), format!("ready {}", model.records.len()));
+        std::thread::sleep(Duration::from_micros(random.below(120_000)));
+        let lines = child.kill();
+        // The last line may have been cut by the kill; only a line with a number that follows counts.
+        let done = lines.iter().enumerate().take_while(|(i, line)| line.as_str() == i.to_string()).count();
+
+        let mut churn = Churn::new(child_seed, max_record);
+        for _ in 0..done {
+            churn.step(model.records.len()).apply_to_model(&mut model);
+        }
+        let in_flight = churn.step(model.records.len());
+        let mut and_then = model.clone();
+        in_flight.apply_to_model(&mut and_then);
+        met.finished_operations += done as u64;
+        met.interrupted[match in_flight {
+            Operation::Append(_) => 0,
+            Operation::Delete(_) => 1,
+            Operation::Compact => 2,
+            Operation::Sync => 3,
+        }] += 1;
+
+        model = check(&path, model, and_then, &in_flight, &mut met);
+    }
+    met
+}
+
+/// Holds the store against what it may be; gives what it is.
+fn check(path: &Path, before: Model, after: Model, in_flight: &Operation, met: &mut Met) -> Model {
+    let files = snapshot(path);
+    match OpenOptions::new().verify(true).open(path) {
+        Ok(store) => {
+            let wrong = before.compare(&store).or_else(|_| after.compare(&store));
+            wrong.unwrap_or_else(|wrong| panic!("read beside {in_flight:?}: {wrong}"));
+        }
+        Err(error) => {
+            assert_eq!(error.kind(), ErrorKind::NeedsRecovery, "{error}");
+            met.recoveries += 1;
+        }
+    }
+    assert!(snapshot(path) == files, "opening for reading changed the store");
+
+    let store = Store::open_writable(path).unwrap();
+    let is_before = before.compare(&store);
+    let is_after = after.compare(&store);
+    met.in_flight_done += u64::from(is_after.is_ok() && is_before.is_err());
+    met.in_flight_undone += u64::from(is_before.is_ok() && is_after.is_err());
+    match (is_before, is_after) {
+        (Ok(()), _) => before,
+        (_, Ok(())) => after,
+        (Err(one), Err(two)) => panic!("after {in_flight:?}: neither before ({one}) nor after ({two})"),
+    }
+}
+
+fn assert_thorough(met: &Met) {
+    println!("{met:?}");
+    assert!(met.finished_operations > kills(), "the kills came too early to mean anything: {met:?}");
+    assert!(met.interrupted.iter().filter(|&&count| count > 0).count() >= 3, "{met:?}");
+}
+
+#[test]
+fn killed_writers_of_raw_records_lose_nothing() {
+    assert_thorough(&run(Codec::Raw, FormatVersion::V3, 3000, 1));
+}
+
+#[test]
+fn killed_writers_of_compressed_records_lose_nothing() {
+    assert_thorough(&run(Codec::zstd(), FormatVersion::V3, 6000, 2));
+}
+
+#[test]
+fn killed_writers_of_version_4_lose_nothing() {
+    assert_thorough(&run(Codec::zstd(), FormatVersion::V4, 3000, 3));
+}
