@@ -2,7 +2,7 @@ use super::{Channels, Conversion};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::view::dense::batch_shape;
-use crate::view::fill::rows_of;
+use crate::view::fill::rows_of_fixed;
 use crate::view::ragged::too_large;
 use crate::view::{Column, Dense, DenseBatch, Request, Source};
 
@@ -121,9 +121,14 @@ impl Converted {
         let room = request.memory.room(self.dtype(), elements)?;
         let row_bytes = item * self.dtype().size();
         let data = room.fill(|room| {
-            rows_of(self.dense.store(), request, row_bytes, room, |record, filler| {
-                self.conversion.write(record.bytes, filler)
-            })
+            rows_of_fixed(
+                self.dense.store(),
+                request,
+                schema.item_bytes(),
+                row_bytes,
+                room,
+                |record, filler| self.conversion.write(record.bytes, filler),
+            )
         })?;
         Ok(DenseBatch::trusted(data, batch_shape(records, schema.item_shape())))
     }
