@@ -169,6 +169,57 @@ fn ranks_of_a_changing_world_deliver_the_global_batches_of_one_rank() {
 }
 
 #[test]
+fn augmentation_is_the_same_for_any_workers_any_world_and_after_a_resume() {
+    let dir = tempfile::tempdir().unwrap();
+    let writer = DenseWriter::create(dir.path().join("x"), DType::U64, &[], Codec::Raw).unwrap();
+    writer.append((0..23).collect::<Vec<u64>>()).unwrap();
+    let dense = writer.finish().unwrap();
+    // Each record becomes itself and two random numbers.
+    let augmented = || {
+        dense
+            .map(&[3], DType::U64, |rng, stored, row| {
+                row.copy_from(&[stored.index(), rng.next_u64(), rng.next_u64()])?;
+                loaderx_core::Result::Ok(())
+            })
+            .unwrap()
+    };
+    let global = Cyclic::new(23, 7, 3).unwrap().tail(Tail::Short);
+    let run = |rank: usize, world: usize, seed: u64, workers: usize, steps: std::ops::Range<u64>| {
+        let mut loader = Loader::builder()
+            .stream("x", augmented())
+            .sampler(global.clone().sharded(rank, world).unwrap())
+            .seed(seed)
+            .workers(workers)
+            .build()
+            .unwrap();
+        loader.seek(steps.start);
+        let rows = |batch: loaderx_core::Result<loaderx_core::Batch>| {
+            batch.unwrap().take_dense("x").unwrap().into_vec::<u64>().unwrap().0
+        };
+        let count = usize::try_from(steps.end - steps.start).unwrap();
+        (&mut loader).take(count).map(rows).collect::<Vec<Vec<u64>>>()
+    };
+    let expected = run(0, 1, 5, 0, 0..9);
+    assert_ne!(run(0, 1, 6, 0, 0..9), expected, "another seed augments differently");
+    let mut numbers: Vec<u64> = expected.concat().chunks(3).flat_map(|row| [row[1], row[2]]).collect();
+    let drawn = numbers.len();
+    numbers.sort_unstable();
+    numbers.dedup();
+    assert_eq!(numbers.len(), drawn, "no two records draw the same numbers");
+    for workers in WORKERS {
+        assert_eq!(run(0, 1, 5, workers, 0..9), expected);
+        assert_eq!(run(0, 1, 5, workers, 4..9), expected[4..]);
+    }
+    for world in [2, 3] {
+        let ranks: Vec<_> = (0..world).map(|rank| run(rank, world, 5, 2, 0..9)).collect();
+        for (step, whole) in expected.iter().enumerate() {
+            let joined: Vec<u64> = ranks.iter().flat_map(|rank| rank[step].clone()).collect();
+            assert_eq!(joined, *whole, "step {step} in a world of {world}");
+        }
+    }
+}
+
+#[test]
 fn bytes_from_disk_are_the_same_for_any_worker_count_and_after_a_resume() {
     let dir = tempfile::tempdir().unwrap();
     let records = 37_u16;

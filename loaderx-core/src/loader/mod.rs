@@ -66,6 +66,10 @@
 //! After a `fork` the child has none of the parent's threads. The child's copy of the loader says so with an error
 //! of [`ErrorKind::Closed`](crate::ErrorKind::Closed); build the loader after the fork.
 //!
+//! Stores larger than memory are read ahead: while a worker's steps make the disk read, it asks for the records of
+//! the next steps before it gathers its own ([`Source::advise`](crate::view::Source::advise)). It stops by itself
+//! once the data is in memory. On systems other than Linux, where the reads cannot be seen, it never begins.
+//!
 //! # Evaluation
 //!
 //! [`Loader::pass`] delivers every record exactly once, in stored order, the last batch short, then ends. It
@@ -76,6 +80,7 @@ mod builder;
 mod evaluation;
 mod plan;
 mod protocol;
+mod readahead;
 mod ring;
 mod state;
 mod stats;

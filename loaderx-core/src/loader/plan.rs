@@ -22,7 +22,8 @@ pub enum OnDamage {
     /// records only is still an error.
     ///
     /// A step stays a function of the step and the stored bytes: every run over the same damaged store delivers
-    /// the same batches. A store that was repaired in between delivers the full ones.
+    /// the same batches. A store that was repaired in between delivers the full ones. The records behind a skipped
+    /// one move up, and with them the positions that key the random numbers of record maps.
     Skip,
 }
 
@@ -42,6 +43,7 @@ pub(super) struct Plan<T> {
 /// A step whose records are known and not yet read.
 pub(super) struct Drawn {
     step: u64,
+    first_position: usize,
     indices: Vec<u64>,
     /// What the batch will hold, or a bound of it.
     pub(super) bytes: u64,
@@ -78,8 +80,23 @@ impl<T> Plan<T> {
                 };
                 bytes = bytes.saturating_add(more);
             }
-            Ok(Drawn { step, indices, bytes })
+            Ok(Drawn { step, first_position: sampler.first_position(step), indices, bytes })
         })
+    }
+
+    /// Says that the records of `step` will be read soon.
+    pub(super) fn advise(&self, sampler: &dyn Sampler, step: u64) {
+        // A hint: what goes wrong here goes wrong again, and is reported, when the step is drawn.
+        let _ = caught(step, "asking ahead", || {
+            let mut indices = Vec::new();
+            if sampler.steps().is_none_or(|steps| step < steps) {
+                sampler.draw(step, &mut indices);
+            }
+            for source in &self.sources {
+                source.advise(&indices);
+            }
+            Ok(())
+        });
     }
 
     /// Reads the records and runs the transform.
@@ -96,24 +113,25 @@ impl<T> Plan<T> {
     }
 
     fn gather(&self, drawn: Drawn) -> Result<Batch> {
-        let Drawn { step, mut indices, .. } = drawn;
+        let Drawn { step, first_position, mut indices, .. } = drawn;
         let mut skipped = Vec::new();
-        let columns = match self.columns(step, &indices) {
+        let columns = match self.columns(step, first_position, &indices) {
             Err(error) if error.is_corrupt() && self.on_damage == OnDamage::Skip => {
                 skipped = self.damaged(step, &indices);
                 indices.retain(|&index| skipped.iter().all(|skipped| skipped.record != index));
                 if indices.is_empty() || skipped.is_empty() {
                     return Err(error);
                 }
-                self.columns(step, &indices)?
+                self.columns(step, first_position, &indices)?
             }
             columns => columns?,
         };
         Ok(Batch { step, seed: self.seed, indices, names: Arc::clone(&self.names), columns, skipped })
     }
 
-    fn columns(&self, step: u64, indices: &[u64]) -> Result<Vec<Option<Column>>> {
-        let request = Request::new(indices).at(self.seed, step).memory(&*self.memory);
+    fn columns(&self, step: u64, first_position: usize, indices: &[u64]) -> Result<Vec<Option<Column>>> {
+        let request =
+            Request::new(indices).at(self.seed, step).from_position(first_position).memory(&*self.memory);
         let streams = self.names.iter().zip(&self.sources);
         streams
             .map(|(name, source)| {

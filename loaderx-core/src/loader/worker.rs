@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::plan::{Delivery, Plan};
 use super::protocol::Take;
+use super::readahead::{LEAD, Readahead, thread_bytes_read};
 use super::ring::{Claimed, Depth, Ring};
 use crate::error::{Error, ErrorKind, Result};
 use crate::sampler::Sampler;
@@ -41,9 +42,10 @@ impl<T: Send + 'static> Workers<T> {
     ) -> Result<Self> {
         let ring = Arc::new(Ring::new(limits.prefetch, limits.max_bytes, sampler, start, end));
         let mut workers = Self { ring, threads: Vec::new(), process: std::process::id() };
+        let ahead = (limits.workers as u64).saturating_sub(1) + LEAD;
         for number in 0..limits.workers {
             // A failure drops `workers`, which ends those that run already.
-            let thread = workers.spawn(number, Arc::clone(plan)).map_err(|error| {
+            let thread = workers.spawn(number, ahead, Arc::clone(plan)).map_err(|error| {
                 Error::new(ErrorKind::Io, format!("failed to start worker {number} of {}", limits.workers))
                     .with_hint("use fewer workers, or raise the limit of threads for this user or container")
                     .caused_by(error)
@@ -53,10 +55,10 @@ impl<T: Send + 'static> Workers<T> {
         Ok(workers)
     }
 
-    fn spawn(&self, number: usize, plan: Arc<Plan<T>>) -> io::Result<JoinHandle<()>> {
+    fn spawn(&self, number: usize, ahead: u64, plan: Arc<Plan<T>>) -> io::Result<JoinHandle<()>> {
         let ring = Arc::clone(&self.ring);
         ring.enter();
-        let presence = Presence { ring, ended: false };
+        let presence = Presence { ring, ahead, ended: false };
         // When the thread cannot be had the closure is dropped, and `presence` with it.
         thread::Builder::new().name(format!("loaderx-{number}")).spawn(move || presence.work(&plan))
     }
@@ -128,12 +130,18 @@ impl<T> Drop for Workers<T> {
 /// A worker's place at the ring; gives it up however the thread ends.
 struct Presence<T> {
     ring: Arc<Steps<T>>,
+    /// How many steps after its own it asks for ahead.
+    ahead: u64,
     ended: bool,
 }
 
 impl<T> Presence<T> {
     fn work(mut self, plan: &Plan<T>) {
+        let mut readahead = Readahead::new(thread_bytes_read);
         while let Some(Claimed { ticket, course }) = self.ring.claim() {
+            if readahead.wanted() {
+                plan.advise(&*course, ticket.step().saturating_add(self.ahead));
+            }
             let drawn = plan.draw(&*course, ticket.step());
             // An error holds no memory worth counting, but takes its turn.
             let bytes = drawn.as_ref().map_or(0, |drawn| drawn.bytes);

@@ -100,6 +100,10 @@ impl<S: Sampler, M: IndexMap> Sampler for Mapped<S, M> {
         self.inner.batch_len(step)
     }
 
+    fn first_position(&self, step: u64) -> usize {
+        self.inner.first_position(step)
+    }
+
     fn steps(&self) -> Option<u64> {
         self.inner.steps()
     }

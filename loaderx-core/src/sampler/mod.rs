@@ -136,6 +136,15 @@ pub trait Sampler: Send + Sync {
         out.len()
     }
 
+    /// The place of this step's first index in the global batch: 0 but for a [`Sharded`] part.
+    ///
+    /// It keys the random numbers of a record map, so that ranks draw different ones, and a record the same ones in
+    /// a world of any size.
+    fn first_position(&self, step: u64) -> usize {
+        let _ = step;
+        0
+    }
+
     /// The number of steps of a finite pass; `None` for the endless samplers.
     fn steps(&self) -> Option<u64> {
         None
@@ -211,6 +220,10 @@ macro_rules! forward {
 
             fn batch_len(&self, step: u64) -> usize {
                 (**self).batch_len(step)
+            }
+
+            fn first_position(&self, step: u64) -> usize {
+                (**self).first_position(step)
             }
 
             fn steps(&self) -> Option<u64> {

@@ -97,6 +97,10 @@ impl<S: Sampler> Sampler for Sharded<S> {
         self.slice(self.inner.batch_len(step)).len()
     }
 
+    fn first_position(&self, step: u64) -> usize {
+        self.inner.first_position(step) + self.slice(self.inner.batch_len(step)).start
+    }
+
     fn steps(&self) -> Option<u64> {
         self.inner.steps()
     }

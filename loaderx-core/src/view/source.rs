@@ -14,6 +14,9 @@ use crate::error::Result;
 /// let request = Request::new(&[3, 1, 4]).at(7, 1000).memory(&pool).threads(2);
 /// assert_eq!((request.seed, request.step), (7, 1000));
 /// ```
+///
+/// A rank's part of a batch says where in the global batch it begins, so that record maps draw the random numbers
+/// that a single rank would draw: [`Request::from_position`].
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Request<'a> {
@@ -23,6 +26,8 @@ pub struct Request<'a> {
     pub seed: u64,
     /// The step that the batch is for.
     pub step: u64,
+    /// The position of the first record in the step's batch; not 0 for a rank's part of a global one.
+    pub first_position: usize,
     /// Where the batch's memory comes from.
     pub memory: &'a dyn Allocator,
     /// Threads that may work on this one batch; 1 where several batches are made at a time.
@@ -33,7 +38,7 @@ impl<'a> Request<'a> {
     /// Asks for the records at `indices` in typed vectors, made by one thread, for step 0 of seed 0.
     #[must_use]
     pub fn new(indices: &'a [u64]) -> Self {
-        Self { indices, seed: 0, step: 0, memory: &Vecs, threads: 1 }
+        Self { indices, seed: 0, step: 0, first_position: 0, memory: &Vecs, threads: 1 }
     }
 
     /// For step `step` of seed `seed`.
@@ -41,6 +46,13 @@ impl<'a> Request<'a> {
     pub fn at(mut self, seed: u64, step: u64) -> Self {
         self.seed = seed;
         self.step = step;
+        self
+    }
+
+    /// For the part of the step's batch that begins at position `first`.
+    #[must_use]
+    pub fn from_position(mut self, first: usize) -> Self {
+        self.first_position = first;
         self
     }
 

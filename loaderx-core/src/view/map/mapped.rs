@@ -131,13 +131,15 @@ impl Mapped {
     fn gather_batch(&self, request: &Request<'_>) -> Result<DenseBatch> {
         let records = request.indices.len();
         let item = self.item.item_elements();
-        let elements = records.checked_mul(item).filter(|_| u32::try_from(records).is_ok());
+        let elements = records
+            .checked_mul(item)
+            .filter(|_| u32::try_from(records.saturating_add(request.first_position)).is_ok());
         let elements = elements.ok_or_else(|| too_large(records, &self.item))?;
         let row_bytes = self.item.item_bytes();
         let data = request.memory.room(self.dtype(), elements)?.fill(|room| {
             rows_of(&self.store, request, row_bytes, room, |record, filler| {
-                // At most the number of records, which fits.
-                let position = u32::try_from(record.position).unwrap_or(u32::MAX);
+                // Below the end of the batch, which fits.
+                let position = u32::try_from(request.first_position + record.position).unwrap_or(u32::MAX);
                 let mut rng = RecordRng::new(request.seed, request.step, position);
                 let stored = Stored::new(record.bytes, &self.stored, record.index);
                 filler.with(row_bytes, |room| {
