@@ -14,3 +14,8 @@ pub mod python;
 pub mod ragged;
 pub mod random;
 pub mod sampler_oracle;
+
+/// Compiles and runs the README's code blocks.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;

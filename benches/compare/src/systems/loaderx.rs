@@ -1,0 +1,83 @@
+use std::hint::black_box;
+
+use loaderx_core::sampler::{Cyclic, Iid, Sampler};
+use loaderx_core::{Dense, Loader, Ragged};
+
+use super::batches;
+use crate::data::Data;
+use crate::harness::{Outcome, System, burst};
+use crate::work::{Task, Work};
+
+/// loaderx's own rows.
+pub(crate) fn add(systems: &mut Vec<System<'_>>, work: &Work, data: &Data) -> Outcome<()> {
+    match work.task {
+        Task::Draw { cyclic } => systems.push(draw(work, cyclic)?),
+        Task::Gather => systems.push(gather(work, data)?),
+        Task::Load => {
+            for workers in [1, 0, 2] {
+                systems.push(load(work, data, workers)?);
+            }
+        }
+        Task::LoadFloat => {}
+    }
+    Ok(())
+}
+
+fn draw<'a>(work: &Work, cyclic: bool) -> Outcome<System<'a>> {
+    let sampler: Box<dyn Sampler> =
+        if cyclic { Box::new(Cyclic::new(60_000, work.batch, 1)?) } else { Box::new(Iid::new(60_000, work.batch, 1)?) };
+    let mut drawn = Vec::new();
+    let mut step = 0;
+    Ok(System {
+        name: "loaderx".into(),
+        threads: 1,
+        burst: burst(move || {
+            sampler.draw(step, &mut drawn);
+            black_box(&drawn);
+            step += 1;
+            Ok(())
+        }),
+    })
+}
+
+fn gather<'a>(work: &Work, data: &Data) -> Outcome<System<'a>> {
+    let path = data.store(work.set, work.codec);
+    let mut step = 0;
+    let burst = if work.set.is_ragged() {
+        let view = Ragged::open(path)?;
+        let batches = batches(view.len(), work.batch);
+        burst(move || {
+            black_box(view.batch(&batches[step % batches.len()])?);
+            step += 1;
+            Ok(())
+        })
+    } else {
+        let view = Dense::open(path)?;
+        let batches = batches(view.len(), work.batch);
+        burst(move || {
+            black_box(view.batch(&batches[step % batches.len()])?);
+            step += 1;
+            Ok(())
+        })
+    };
+    Ok(System { name: "loaderx".into(), threads: 1, burst })
+}
+
+fn load<'a>(work: &Work, data: &Data, workers: usize) -> Outcome<System<'a>> {
+    let images = Dense::open(data.store(work.set, work.codec))?;
+    let labels = Dense::open(data.labels())?;
+    let mut loader = Loader::builder()
+        .sampler(Cyclic::new(images.len(), work.batch, 1)?)
+        .stream("image", images)
+        .stream("label", labels)
+        .workers(workers)
+        .build()?;
+    Ok(System {
+        name: if workers == 1 { "loaderx".into() } else { format!("loaderx, {workers} workers") },
+        threads: workers.max(1),
+        burst: burst(move || {
+            black_box(loader.next().ok_or("an endless loader ended")??);
+            Ok(())
+        }),
+    })
+}
