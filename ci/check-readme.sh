@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Runs every command of the documents' `sh` code blocks, line by line,: what a reader
+# Runs every command of the documents' `sh` code blocks, line by line: what a reader
 # types has to work. Rust code blocks are compiled as doc tests (tests/src/lib.rs includes the README).
 #
 # Two commands are long, so the gate runs them in a shorter form, and this script says so:
 #   cargo test --workspace          ran as a step of its own
-#   cargo run --release -p NAME     runs the same program for a few steps, compiled in the lighter profile `ci`
+#   cargo run --release -p NAME     runs the same program for a few steps, compiled in the profile `dev`,
+#                                   in which the tests have compiled the frameworks already
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,16 +32,16 @@ for document in "${documents[@]}"; do
             continue
             ;;
         "cargo run --release -p loaderx-cli -- "*)
-            command="cargo run --profile ci -p loaderx-cli -- ${command#cargo run --release -p loaderx-cli -- }"
+            command="cargo run -p loaderx-cli -- ${command#cargo run --release -p loaderx-cli -- }"
             ;;
         "cargo run --release -p mnist -- "*)
-            command="cargo run --profile ci -p mnist -- --steps 20 --data-dir $scratch/mnist ${command#cargo run --release -p mnist -- }"
+            command="cargo run -p mnist -- --steps 20 --data-dir $scratch/mnist ${command#cargo run --release -p mnist -- }"
             ;;
         "cargo run --release -p mnist")
-            command="cargo run --profile ci -p mnist -- --steps 20 --data-dir $scratch/mnist"
+            command="cargo run -p mnist -- --steps 20 --data-dir $scratch/mnist"
             ;;
         "cargo run --release -p finetune"*)
-            command="cargo run --profile ci -p finetune -- --steps 5 --data-dir $scratch/finetune"
+            command="cargo run -p finetune -- --steps 5 --data-dir $scratch/finetune"
             ;;
         esac
         echo "-- $document: $command"

@@ -13,12 +13,11 @@ pub(crate) fn add(systems: &mut Vec<System<'_>>, work: &Work, data: &Data) -> Ou
     match work.task {
         Task::Draw { cyclic } => systems.push(draw(work, cyclic)?),
         Task::Gather => systems.push(gather(work, data)?),
-        Task::Load => {
+        Task::Load | Task::LoadFloat => {
             for workers in [1, 0, 2] {
                 systems.push(load(work, data, workers)?);
             }
         }
-        Task::LoadFloat => {}
     }
     Ok(())
 }
@@ -66,12 +65,15 @@ fn gather<'a>(work: &Work, data: &Data) -> Outcome<System<'a>> {
 fn load<'a>(work: &Work, data: &Data, workers: usize) -> Outcome<System<'a>> {
     let images = Dense::open(data.store(work.set, work.codec))?;
     let labels = Dense::open(data.labels())?;
-    let mut loader = Loader::builder()
+    let builder = Loader::builder()
         .sampler(Cyclic::new(images.len(), work.batch, 1)?)
-        .stream("image", images)
         .stream("label", labels)
-        .workers(workers)
-        .build()?;
+        .workers(workers);
+    let builder = match work.task {
+        Task::LoadFloat => builder.stream("image", images.to_f32().scale(1.0 / 255.0)?),
+        _ => builder.stream("image", images),
+    };
+    let mut loader = builder.build()?;
     Ok(System {
         name: if workers == 1 { "loaderx".into() } else { format!("loaderx, {workers} workers") },
         threads: workers.max(1),
