@@ -61,10 +61,15 @@ impl Data {
         }
         let raw = data.store(Set::Mnist, "raw");
         if !raw.exists() {
-            import_idx(mnist.join("train-images-idx3-ubyte.gz"), &raw, &ImportOptions::new().codec(Codec::Raw))?;
+            import_idx(
+                mnist.join("train-images-idx3-ubyte.gz"),
+                &raw,
+                &ImportOptions::new().codec(Codec::Raw),
+            )?;
         }
         let share = if quick { 16 } else { 1 };
-        let tokens = |random: &mut Random, count: usize| -> Vec<i32> { (0..count).map(|_| random.token()).collect() };
+        let tokens =
+            |random: &mut Random, count: usize| -> Vec<i32> { (0..count).map(|_| random.token()).collect() };
         data.dense(Set::Tokens, DType::I32, &[512], 100_000 / share, |random, records| {
             tokens(random, records * 512).iter().flat_map(|id| id.to_le_bytes()).collect()
         })?;
@@ -76,7 +81,11 @@ impl Data {
         })?;
         let snippets = fs::read_to_string(repository.join("examples/finetune/data/snippets.tsv"))?;
         data.ragged(Set::Snippets, DType::U8, |_| {
-            let texts: Vec<&str> = snippets.lines().filter_map(|line| line.split('\t').nth(2)).filter(|text| !text.is_empty()).collect();
+            let texts: Vec<&str> = snippets
+                .lines()
+                .filter_map(|line| line.split('\t').nth(2))
+                .filter(|text| !text.is_empty())
+                .collect();
             (texts.concat().into_bytes(), texts.iter().map(|text| text.len()).collect())
         })?;
         data.recode_all()?;
@@ -104,7 +113,14 @@ impl Data {
         lengths.iter().sum::<u64>() as f64 / lengths.len() as f64
     }
 
-    fn dense(&self, set: Set, dtype: DType, shape: &[usize], count: usize, make: impl Fn(&mut Random, usize) -> Vec<u8>) -> Outcome<()> {
+    fn dense(
+        &self,
+        set: Set,
+        dtype: DType,
+        shape: &[usize],
+        count: usize,
+        make: impl Fn(&mut Random, usize) -> Vec<u8>,
+    ) -> Outcome<()> {
         let path = self.store(set, "raw");
         if path.exists() {
             return Ok(());
@@ -118,7 +134,12 @@ impl Data {
         Ok(())
     }
 
-    fn ragged(&self, set: Set, dtype: DType, make: impl Fn(&mut Random) -> (Vec<u8>, Vec<usize>)) -> Outcome<()> {
+    fn ragged(
+        &self,
+        set: Set,
+        dtype: DType,
+        make: impl Fn(&mut Random) -> (Vec<u8>, Vec<usize>),
+    ) -> Outcome<()> {
         let path = self.store(set, "raw");
         if path.exists() {
             return Ok(());
@@ -198,7 +219,8 @@ impl Random {
             for channel in 0..3_u8 {
                 for y in 0..64_u8 {
                     for x in 0..64_u8 {
-                        let wave = (f32::from(x) * fx / 20.0 + f32::from(channel)).sin() + (f32::from(y) * fy / 20.0).cos();
+                        let wave = (f32::from(x) * fx / 20.0 + f32::from(channel)).sin()
+                            + (f32::from(y) * fy / 20.0).cos();
                         bytes.push((wave * 50.0 + 128.0) as u8 ^ (self.next() >> 29) as u8);
                     }
                 }

@@ -46,7 +46,8 @@ impl Python {
         }
         run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "loaderx==0.9.4", "numpy<2.5"]))?;
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/peers.py");
-        let mut child = Command::new(&python).arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut child =
+            Command::new(&python).arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let requests = child.stdin.take().ok_or("no pipe to Python")?;
         let answers = BufReader::new(child.stdout.take().ok_or("no pipe from Python")?);
         Ok(Self { pipes: Rc::new(RefCell::new(Pipes { requests, answers })), dir: dir.to_path_buf(), child })
@@ -65,7 +66,8 @@ impl Python {
         };
         let mut peers = vec![("loaderx-py", "Python loaderx 0.9.4".to_owned(), 1)];
         if work.task == Task::Load {
-            peers = [1, 2, 4].map(|n| ("loaderx-py", format!("Python loaderx 0.9.4, {n} workers"), n)).to_vec();
+            peers =
+                [1, 2, 4].map(|n| ("loaderx-py", format!("Python loaderx 0.9.4, {n} workers"), n)).to_vec();
         }
         if matches!(work.task, Task::Load | Task::Gather) && work.codec == "raw" {
             peers.push(("numpy", "NumPy on a mapped .npy".to_owned(), 1));
@@ -85,7 +87,9 @@ impl Python {
             systems.push(System {
                 name,
                 threads,
-                burst: Box::new(move |count| Ok(pipes.borrow_mut().ask(&format!("run {id} {count}"))?.parse()?)),
+                burst: Box::new(move |count| {
+                    Ok(pipes.borrow_mut().ask(&format!("run {id} {count}"))?.parse()?)
+                }),
             });
         }
         Ok(())

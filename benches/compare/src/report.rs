@@ -37,7 +37,14 @@ impl Report {
         for row in &rows {
             println!(
                 "  {:<32} {:>2} thr {:>10.2} us [{:>9.2} .. {:>9.2}] {:>9.0} MiB/s {:>12.0} records/s  takes {:>6.2}x",
-                row.system, row.threads, row.median_us, row.p10_us, row.p90_us, row.mib_s, row.records_s, row.ratio_to_loaderx
+                row.system,
+                row.threads,
+                row.median_us,
+                row.p10_us,
+                row.p90_us,
+                row.mib_s,
+                row.records_s,
+                row.ratio_to_loaderx
             );
         }
         self.rows.extend(rows);

@@ -44,7 +44,14 @@ pub(crate) fn all(data: &Data) -> Vec<Work> {
     for batch in [256, 8192] {
         for cyclic in [false, true] {
             let mode = if cyclic { "cyclic" } else { "iid" };
-            add(format!("draw {batch} {mode}"), Task::Draw { cyclic }, Set::Mnist, "raw", batch, batch as u64 * 8);
+            add(
+                format!("draw {batch} {mode}"),
+                Task::Draw { cyclic },
+                Set::Mnist,
+                "raw",
+                batch,
+                batch as u64 * 8,
+            );
         }
     }
     for set in [Set::Mnist, Set::Tokens, Set::Images, Set::Ragged, Set::Snippets] {

@@ -30,7 +30,8 @@ pub(crate) fn add(systems: &mut Vec<System<'_>>, work: &Work, data: &Data) -> Ou
         writing.commit()?;
     }
     let reading = env.read_txn()?;
-    let records: Database<U64<BigEndian>, Bytes> = env.open_database(&reading, None)?.ok_or("the database is gone")?;
+    let records: Database<U64<BigEndian>, Bytes> =
+        env.open_database(&reading, None)?.ok_or("the database is gone")?;
     drop(reading);
     let batches = batches(store.len(), work.batch);
     let mut step = 0;

@@ -23,8 +23,11 @@ pub(crate) fn add(systems: &mut Vec<System<'_>>, work: &Work, data: &Data) -> Ou
 }
 
 fn draw<'a>(work: &Work, cyclic: bool) -> Outcome<System<'a>> {
-    let sampler: Box<dyn Sampler> =
-        if cyclic { Box::new(Cyclic::new(60_000, work.batch, 1)?) } else { Box::new(Iid::new(60_000, work.batch, 1)?) };
+    let sampler: Box<dyn Sampler> = if cyclic {
+        Box::new(Cyclic::new(60_000, work.batch, 1)?)
+    } else {
+        Box::new(Iid::new(60_000, work.batch, 1)?)
+    };
     let mut drawn = Vec::new();
     let mut step = 0;
     Ok(System {

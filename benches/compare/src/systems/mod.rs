@@ -15,7 +15,11 @@ use crate::python::Python;
 use crate::work::{Task, Work};
 
 /// Every system that can do `work` in this build.
-pub(crate) fn all<'a>(work: &Work, data: &'a Data, python: Option<&'a mut Python>) -> Outcome<Vec<System<'a>>> {
+pub(crate) fn all<'a>(
+    work: &Work,
+    data: &'a Data,
+    python: Option<&'a mut Python>,
+) -> Outcome<Vec<System<'a>>> {
     let mut systems = Vec::new();
     loaderx::add(&mut systems, work, data)?;
     if work.task == Task::Gather {
