@@ -9,7 +9,7 @@ use loaderx_tests::sampler_oracle as oracle;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
-const DOCUMENT: &str = include_str!("../../docs/sampling.md");
+const DOCUMENT: &str = include_str!("../../../docs/sampling.md");
 
 fn draw(sampler: &dyn Sampler, step: u64) -> Vec<u64> {
     let mut out = Vec::new();

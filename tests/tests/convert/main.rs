@@ -1,0 +1,3 @@
+//! Converters: other forms of data in and out.
+
+mod import_idx;

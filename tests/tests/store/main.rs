@@ -1,0 +1,10 @@
+//! The store: what goes in comes out, whatever happens in between.
+
+mod append_gather;
+mod crash;
+mod format_document;
+mod golden;
+mod limits;
+mod operations;
+mod truncation;
+mod verify_repair;
