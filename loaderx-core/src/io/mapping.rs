@@ -7,7 +7,7 @@
 //! never hands out the whole file, only ranges that the caller names, and the store names only ranges that are
 //! committed. Committed bytes are immutable while any handle is open: appends write past them, and delete and
 //! compact hold the presence lock exclusively. The header, which does change, is only ever read by atomic
-//! loads.
+//! loads. Nothing outside this crate can reach into a mapping.
 //!
 //! What breaks it: another program that overwrites or truncates the files of an open store. Overwriting gives
 //! garbage, which checked reads find; truncating gives SIGBUS on access past the end, which is why
@@ -56,16 +56,14 @@ impl Mapping {
     }
 
     /// Bytes mapped.
-    #[must_use]
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.map.as_ref().map_or(0, MmapRaw::len)
     }
 
     /// The bytes `offset..offset + len`, or `None` if they are not all within the mapping.
     ///
     /// The caller names only bytes that no writer changes any more (see the module's documentation).
-    #[must_use]
-    pub fn bytes(&self, offset: usize, len: usize) -> Option<&[u8]> {
+    pub(crate) fn bytes(&self, offset: usize, len: usize) -> Option<&[u8]> {
         let end = offset.checked_add(len)?;
         if end > self.size() {
             return None;
@@ -79,8 +77,7 @@ impl Mapping {
     }
 
     /// Loads the 8 bytes at `offset`, a multiple of 8, in one piece, with acquire ordering.
-    #[must_use]
-    pub fn load_u64(&self, offset: usize) -> Option<u64> {
+    pub(crate) fn load_u64(&self, offset: usize) -> Option<u64> {
         let map = self.map.as_ref()?;
         let end = offset.checked_add(8)?;
         if end > map.len() || !offset.is_multiple_of(8) {
@@ -90,7 +87,7 @@ impl Mapping {
     }
 
     /// Asks for the pages of `offset..offset + len` to be read from the disk soon. Best effort.
-    pub fn will_need(&self, offset: usize, len: usize) {
+    pub(crate) fn will_need(&self, offset: usize, len: usize) {
         #[cfg(unix)]
         if let Some(map) = &self.map
             && offset.checked_add(len).is_some_and(|end| end <= map.len())

@@ -110,9 +110,16 @@ proptest! {
     }
 }
 
+/// What is deleted, and the limits of the compaction's steps: bytes copied, bytes through the journal, records.
+type Shape = (&'static [u64], (u64, u64, usize));
+
+/// Small steps of both kinds; all records in one step, over their own old places; into a gap wide enough to copy.
+const SHAPES: [Shape; 3] =
+    [(&[0, 4], (50, 150, 3)), (&[0, 4], (10_000, 10_000, 100)), (&[0, 1, 2], (10_000, 60, 2))];
+
 /// Two appends, a sync, an append that is not synced, a delete, a compaction in small steps, an append: what the store
 /// holds after each.
-fn history(store: &mut Store) -> (Vec<Model>, Result<()>) {
+fn history(store: &mut Store, (holes, (direct, journal, records)): Shape) -> (Vec<Model>, Result<()>) {
     let record = |byte: u8, length: usize| -> Vec<u8> {
         (0..length).map(|i| byte.wrapping_mul(31).wrapping_add(u8::try_from(i % 97).unwrap())).collect()
     };
@@ -129,10 +136,12 @@ fn history(store: &mut Store) -> (Vec<Model>, Result<()>) {
         store.sync()?;
         append(store, &mut states, &second)?;
         let mut after = states.last().unwrap().clone();
-        delete(&mut after, &[0, 4]);
+        for &hole in holes.iter().rev() {
+            after.swap_remove(usize::try_from(hole).unwrap());
+        }
         states.push(after);
-        store.delete(&[0, 4])?;
-        store.compact_with_steps(50, 150, 3)?;
+        store.delete(holes)?;
+        store.compact_with_steps(direct, journal, records)?;
         append(store, &mut states, &third)?;
         store.sync()
     };
@@ -160,23 +169,29 @@ fn usable(disk: &MemoryDisk, expected: impl Fn(&Model) -> bool, context: &str) {
     assert_eq!(again, [found, vec![b"one more".to_vec()]].concat(), "{context}");
 }
 
-fn calls(which: u8, version: FormatVersion) -> u64 {
+fn calls(which: u8, version: FormatVersion, shape: Shape) -> u64 {
     let disk = MemoryDisk::new();
     let mut store = create(&disk, which, version);
     disk.inject(Fault::stop_at(u64::MAX));
-    history(&mut store).1.unwrap();
+    history(&mut store, shape).1.unwrap();
     disk.changes()
+}
+
+/// Every call of every shape on a version 3 store of raw records.
+fn every_call() -> impl Iterator<Item = (u64, Shape)> {
+    SHAPES.into_iter().flat_map(|shape| (1..=calls(0, FormatVersion::V3, shape)).map(move |k| (k, shape)))
 }
 
 #[test]
 fn a_kill_at_any_call_keeps_every_committed_record() {
-    for (which, version) in [(0, FormatVersion::V3), (1, FormatVersion::V4)] {
-        for k in 1..=calls(which, version) {
+    let kinds = [(0, FormatVersion::V3), (1, FormatVersion::V4)];
+    for ((which, version), shape) in kinds.into_iter().flat_map(|kind| SHAPES.map(|shape| (kind, shape))) {
+        for k in 1..=calls(which, version, shape) {
             for fault in [Fault::stop_at(k), Fault::tear_at(k)] {
                 let disk = MemoryDisk::new();
                 let mut store = create(&disk, which, version);
                 disk.inject(fault);
-                let (states, result) = history(&mut store);
+                let (states, result) = history(&mut store, shape);
                 assert!(result.is_err());
                 drop(store);
                 disk.restart();
@@ -188,11 +203,11 @@ fn a_kill_at_any_call_keeps_every_committed_record() {
 
 #[test]
 fn a_power_cut_at_any_call_loses_at_most_what_was_not_synced() {
-    for k in 1..=calls(0, FormatVersion::V3) {
+    for (k, shape) in every_call() {
         let original = MemoryDisk::new();
         let mut store = create(&original, 0, FormatVersion::V3);
         original.inject(Fault::stop_at(k));
-        let (states, _) = history(&mut store);
+        let (states, _) = history(&mut store, shape);
         let trace = original.trace();
         // What a sync had returned for: six records; everything, once a delete has returned.
         let floor = match states.len() {
@@ -225,11 +240,11 @@ fn a_power_cut_at_any_call_loses_at_most_what_was_not_synced() {
 #[test]
 fn a_failed_call_is_an_error_and_leaves_a_store_that_goes_on() {
     for kind in [Other, StorageFull] {
-        for k in 1..=calls(0, FormatVersion::V3) {
+        for (k, shape) in every_call() {
             let disk = MemoryDisk::new();
             let mut store = create(&disk, 0, FormatVersion::V3);
             disk.inject(Fault::fail_at(k, kind));
-            let (states, result) = history(&mut store);
+            let (states, result) = history(&mut store, shape);
             let error = result.unwrap_err();
             assert!(error.path().is_some(), "{error}");
             assert_eq!(error.is_storage_full(), kind == StorageFull, "{error}");

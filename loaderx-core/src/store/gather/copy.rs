@@ -5,11 +5,15 @@
 //! bytes of each other modulo 4096, and a large allocation that starts 16 bytes into a page meets records whose
 //! size is a multiple of 4096 exactly so, every time. So records of that middle size are copied by a loop of
 //! 32-byte vector moves, which has no such band.
-#![expect(unsafe_code, reason = "vector instructions and prefetching take raw pointers")]
+#![cfg_attr(
+    any(test, target_arch = "x86_64"),
+    expect(unsafe_code, reason = "vector instructions and prefetching take raw pointers")
+)]
 
 use std::mem::MaybeUninit;
 
 /// Records of these sizes are copied by the loop.
+#[cfg(target_arch = "x86_64")]
 const LOOP_SIZES: std::ops::Range<usize> = 2048..512 * 1024;
 
 /// Copies `src` into `dst`, which is as long, and returns it as bytes.
