@@ -111,6 +111,7 @@ unsafe impl WriteBuf for Decoded<'_> {
         self.row.as_mut_ptr().cast()
     }
 
+    // SAFETY: only notes what the caller promises, that the first `n` bytes are initialised; never more than there are.
     unsafe fn filled_until(&mut self, n: usize) {
         self.written = n.min(self.row.len());
     }
