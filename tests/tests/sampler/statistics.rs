@@ -1,9 +1,9 @@
 //! Whether draws and permutations look random: fixed seeds, stated thresholds, lengths from 1 to 2^40.
 //!
 //! Each statistic is a z value: how many standard deviations a count or a chi-square lies from what it is for truly
-//! random orders. All seeds are fixed, so a run always gives the same values; the limit [`LIMIT`] is one that a good
-//! generator passes for all of the some thousand statistics here with a probability of more than 99 %, and that
-//! networks of too few rounds miss by factors (`docs/sampling.md` has the figures).
+//! random orders. All seeds are fixed, so a run always gives the same values. Truly random orders would stay within
+//! [`LIMIT`] with all of the some 2,700 statistics here for about nine choices of the seeds in ten; networks of too
+//! few rounds miss it by factors (`docs/sampling.md` has the figures).
 #![forbid(unsafe_code)]
 
 use loaderx_core::sampler::{Cyclic, Iid, Sampler};
