@@ -88,6 +88,17 @@ impl Case {
         );
         assert_eq!(held, world.protocol.bytes(), "{world:?}");
         assert!(world.protocol.ready() <= self.slots);
+        // Nobody sleeps on bytes that are there: that would not hang, but leave a worker idle.
+        for worker in &world.workers {
+            if let Worker::AsleepAsking(ticket, _) = worker {
+                let bytes = self.size(ticket.step());
+                assert_eq!(
+                    world.protocol.clone().grant(&mut ticket.clone(), bytes).0,
+                    Grant::Wait,
+                    "{world:?}"
+                );
+            }
+        }
     }
 
     fn moves(&self, world: &World) -> Vec<World> {
