@@ -33,6 +33,7 @@
 //! | choose which records a step has | [`sampler`] |
 //! | train: prepare ahead, resume, evaluate | [`loader`] |
 //! | handle records as plain bytes | [`Store`] |
+//! | import other formats, open streams together | [`convert`], [`Dataset`] |
 //! | react to failures | [`Error`], [`ErrorKind`] |
 #![deny(unsafe_code)]
 
@@ -57,6 +58,7 @@ pub mod view;
 
 pub use buffer::Buffer;
 pub use codec::Codec;
+pub use convert::Dataset;
 pub use dtype::{DType, Element};
 pub use error::{Error, ErrorKind, Result};
 pub use loader::{Batch, Loader, LoaderState, OnDamage};

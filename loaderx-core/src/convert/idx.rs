@@ -1,12 +1,13 @@
 //! IDX, the format of MNIST: a big-endian header of type and sides, then the elements in C order.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use super::array::Layout;
+use super::input::{self, read_error};
 use super::job::Job;
 use super::options::{ImportOptions, Imported};
-use super::sink::{BLOCK_BYTES, Sink};
+use super::sink::Sink;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::Schema;
@@ -122,104 +123,44 @@ struct IdxFile {
     path: PathBuf,
     input: Box<dyn Read>,
     header: IdxHeader,
-    item_bytes: usize,
+    layout: Layout,
     content_bytes: u64,
 }
 
 impl IdxFile {
     fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|error| Error::io("open the IDX file", path, error))?;
-        let length = file.metadata().map_err(|error| Error::io("look at the IDX file", path, error))?.len();
-        let mut file = BufReader::with_capacity(1 << 16, file);
-        let start = file.fill_buf().map_err(|error| Error::io("read the IDX file", path, error))?;
-        let gzip = start.starts_with(&[0x1f, 0x8b]);
-        let mut input: Box<dyn Read> = if gzip { unzip(file, path)? } else { Box::new(file) };
+        let (file, length) = input::open(path)?;
+        let (mut input, gzip) = input::unzipped(file, path)?;
         let (header, header_bytes) = read_header(&mut input)
             .map_err(|error| read_error(error, path))?
             .map_err(|error| error.at_path(path))?;
-        let (item_bytes, content_bytes) = header.sizes().map_err(|error| error.at_path(path))?;
-        if !gzip && length - header_bytes.min(length) != content_bytes {
-            return Err(Error::corrupt(format!(
-                "{} records of {} {:?} are {content_bytes} bytes, but {} bytes follow the header",
-                header.records,
-                header.dtype,
-                header.item_shape,
-                length - header_bytes.min(length)
-            ))
-            .at_path(path));
+        let layout = Layout {
+            dtype: header.dtype,
+            big_endian: true,
+            records: header.records,
+            item_shape: header.item_shape.clone(),
+        };
+        let content_bytes = layout.content_bytes().map_err(|error| error.at_path(path))?;
+        let found = length - header_bytes.min(length);
+        if !gzip && found != content_bytes {
+            return Err(layout.wrong_length(found).at_path(path));
         }
-        Ok(Self { path: path.to_path_buf(), input, header, item_bytes, content_bytes })
+        Ok(Self { path: path.to_path_buf(), input, header, layout, content_bytes })
     }
 
     fn schema(&self) -> Result<Schema> {
-        Schema::dense(self.header.dtype, &self.header.item_shape).map_err(|error| error.at_path(&self.path))
+        self.layout.schema().map_err(|error| error.at_path(&self.path))
     }
 
     /// Copies every record into `sink` and makes sure that the file ends there.
     fn copy(mut self, job: &mut Job<'_>, sink: &mut Sink) -> Result<()> {
-        if self.item_bytes == 0 {
-            for _ in 0..self.header.records {
-                sink.push(&[])?;
-            }
-            job.meter.advance(self.header.records, 0)?;
-        } else {
-            self.copy_blocks(job, sink)?;
-        }
+        self.layout.copy(&mut self.input, &self.path, job, sink)?;
         let mut extra = [0];
         match self.input.read(&mut extra) {
             Ok(0) => Ok(()),
-            Ok(_) => Err(Error::corrupt(format!(
-                "the file goes on after its {} records of {} {:?}",
-                self.header.records, self.header.dtype, self.header.item_shape
-            ))
-            .at_path(&self.path)),
+            Ok(_) => Err(self.layout.wrong_length(self.content_bytes + 1).at_path(&self.path)),
             Err(error) => Err(read_error(error, &self.path)),
         }
-    }
-
-    fn copy_blocks(&mut self, job: &mut Job<'_>, sink: &mut Sink) -> Result<()> {
-        let per_block = (BLOCK_BYTES / self.item_bytes).max(1) as u64;
-        let mut block = Vec::new();
-        let mut done = 0;
-        while done < self.header.records {
-            let records = per_block.min(self.header.records - done);
-            let wanted = records * self.item_bytes as u64;
-            block.clear();
-            let mut part = self.input.by_ref().take(wanted);
-            part.read_to_end(&mut block).map_err(|error| read_error(error, &self.path))?;
-            if (block.len() as u64) < wanted {
-                let found = done * self.item_bytes as u64 + block.len() as u64;
-                return Err(self.short(found).for_record(found / self.item_bytes as u64));
-            }
-            swap_to_little_endian(&mut block, self.header.dtype.size());
-            sink.push_all(&block).map_err(|error| error.at_path(&self.path))?;
-            done += records;
-            job.meter.advance(records, wanted)?;
-        }
-        Ok(())
-    }
-
-    fn short(&self, found: u64) -> Error {
-        Error::corrupt(format!(
-            "the file is cut short: {} records of {} {:?} are {} bytes, found {found}",
-            self.header.records, self.header.dtype, self.header.item_shape, self.content_bytes
-        ))
-        .at_path(&self.path)
-        .with_hint("fetch the file again")
-    }
-}
-
-impl IdxHeader {
-    /// Bytes of one record and of all.
-    fn sizes(&self) -> Result<(usize, u64)> {
-        let item = Schema::dense(self.dtype, &self.item_shape)?.item_bytes();
-        let all = self.records.checked_mul(item as u64).ok_or_else(|| {
-            Error::corrupt(format!(
-                "the header promises {} records of {} {:?}, more than any file holds",
-                self.records, self.dtype, self.item_shape
-            ))
-        })?;
-        Ok((item, all))
     }
 }
 
@@ -282,36 +223,4 @@ fn read_up_to(input: &mut impl Read, bytes: &mut [u8]) -> io::Result<usize> {
         start.copy_from_slice(&filled);
     }
     Ok(filled.len())
-}
-
-/// A compressed file that ends early or is damaged shows as a failed read.
-fn read_error(error: io::Error, path: &Path) -> Error {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => {
-            Error::corrupt("the compressed file is cut short").at_path(path).with_hint("fetch the file again")
-        }
-        io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => {
-            Error::corrupt("the compressed file is damaged").at_path(path).caused_by(error)
-        }
-        _ => Error::io("read the IDX file", path, error),
-    }
-}
-
-fn swap_to_little_endian(bytes: &mut [u8], element: usize) {
-    if element > 1 {
-        bytes.chunks_exact_mut(element).for_each(<[u8]>::reverse);
-    }
-}
-
-#[cfg(feature = "gzip")]
-#[expect(clippy::unnecessary_wraps, reason = "without the feature there is an error to return")]
-fn unzip(file: BufReader<File>, _path: &Path) -> Result<Box<dyn Read>> {
-    Ok(Box::new(flate2::bufread::MultiGzDecoder::new(file)))
-}
-
-#[cfg(not(feature = "gzip"))]
-fn unzip(_file: BufReader<File>, path: &Path) -> Result<Box<dyn Read>> {
-    Err(Error::new(ErrorKind::Unsupported, "the file is compressed with gzip, which this build leaves out")
-        .at_path(path)
-        .with_hint("enable the feature `gzip`, or decompress the file first"))
 }

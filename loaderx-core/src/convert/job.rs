@@ -25,6 +25,23 @@ impl<'a> Job<'a> {
         })
     }
 
+    /// A file that an importer may use while the job lasts.
+    #[cfg(feature = "npy")]
+    pub(super) fn scratch_file(&self) -> std::path::PathBuf {
+        self.staging.path().with_file_name(super::staging::ASIDE)
+    }
+
+    /// Keeps a small file beside the streams, which is no stream itself.
+    #[cfg(feature = "image")]
+    pub(super) fn write_beside(&self, name: &str, content: &[u8]) -> Result<()> {
+        let path = self.staging.path().join(name);
+        let written = std::fs::File::create(&path).and_then(|mut file| {
+            std::io::Write::write_all(&mut file, content)?;
+            file.sync_all()
+        });
+        written.map_err(|error| Error::io("write a file of the dataset", &path, error))
+    }
+
     /// The one store of a job whose destination is that store.
     pub(super) fn only_stream(&mut self, schema: Schema, records: Option<u64>) -> Result<Sink> {
         Sink::create(self.staging.path(), "", schema, records, self.options)

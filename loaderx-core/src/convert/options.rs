@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::codec::Codec;
+use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::FormatVersion;
 use crate::schema::Schema;
@@ -43,7 +44,13 @@ impl<F: Fn(&Done) -> ControlFlow<()> + Send + Sync> Progress for F {
 #[derive(Clone, Default)]
 pub struct ImportOptions {
     pub(super) codec: Option<Codec>,
+    pub(super) codec_by_sample: bool,
     pub(super) format: Option<FormatVersion>,
+    pub(super) select: Vec<String>,
+    pub(super) renames: Vec<(String, String)>,
+    pub(super) types: Vec<(String, DType)>,
+    pub(super) fill: Option<f64>,
+    pub(super) resize: Option<(u32, u32)>,
     pub(super) progress: Option<Arc<dyn Progress>>,
 }
 
@@ -54,10 +61,19 @@ impl ImportOptions {
         Self::default()
     }
 
-    /// Stores the records with this codec; raw by default.
+    /// Stores the records with this codec; raw by default. A dictionary is trained on the first records of each
+    /// stream.
     #[must_use]
     pub fn codec(mut self, codec: Codec) -> Self {
         self.codec = Some(codec);
+        self
+    }
+
+    /// Chooses a codec by a sample of each stream's first records, as [`choose_codec`](super::choose_codec) does;
+    /// [`ImportedStream::notes`] says which, and why.
+    #[must_use]
+    pub fn codec_by_sample(mut self) -> Self {
+        self.codec_by_sample = true;
         self
     }
 
@@ -65,6 +81,44 @@ impl ImportOptions {
     #[must_use]
     pub fn format(mut self, version: FormatVersion) -> Self {
         self.format = Some(version);
+        self
+    }
+
+    /// Imports only these streams of inputs that have several, named as in the input; all by default.
+    #[must_use]
+    pub fn select<S: Into<String>>(mut self, streams: impl IntoIterator<Item = S>) -> Self {
+        self.select.extend(streams.into_iter().map(Into::into));
+        self
+    }
+
+    /// Gives the stream `from` of the input the name `to`.
+    #[must_use]
+    pub fn rename(mut self, from: impl Into<String>, to: impl Into<String>) -> Self {
+        self.renames.push((from.into(), to.into()));
+        self
+    }
+
+    /// Stores a numeric column of a text table as `dtype`, instead of the type that its values suggest (`i64`,
+    /// `u64`, `f64` or `bool`).
+    #[must_use]
+    pub fn column_type(mut self, column: impl Into<String>, dtype: DType) -> Self {
+        self.types.push((column.into(), dtype));
+        self
+    }
+
+    /// Stores missing values as `value` where the column is numeric, and as empty records where it is text or
+    /// lists. By default they are refused, with column and row.
+    #[must_use]
+    pub fn fill_nulls(mut self, value: f64) -> Self {
+        self.fill = Some(value);
+        self
+    }
+
+    /// Decodes images and resizes each to `height` x `width` with three channels, dense `u8`. By default they
+    /// are stored encoded, as ragged `u8`.
+    #[must_use]
+    pub fn resize_images(mut self, height: u32, width: u32) -> Self {
+        self.resize = Some((height, width));
         self
     }
 
@@ -76,11 +130,58 @@ impl ImportOptions {
     }
 }
 
+#[cfg(any(
+    feature = "arrow",
+    feature = "csv",
+    feature = "json",
+    feature = "npy",
+    feature = "safetensors",
+    feature = "tar"
+))]
+impl ImportOptions {
+    /// What the input's stream `name` is to be called; `None` when it is not wanted.
+    pub(super) fn stream_name(&self, name: &str) -> Option<String> {
+        if !self.select.is_empty() && !self.select.iter().any(|wanted| wanted == name) {
+            return None;
+        }
+        let renamed = self.renames.iter().find(|(from, _)| from == name);
+        Some(renamed.map_or(name, |(_, to)| to).to_owned())
+    }
+
+    /// The type that the caller wants for a column.
+    #[cfg(any(feature = "csv", feature = "json"))]
+    pub(super) fn wanted_type(&self, column: &str) -> Option<DType> {
+        self.types.iter().find(|(name, _)| name == column).map(|&(_, dtype)| dtype)
+    }
+
+    /// Refuses names of streams in the options that the input does not have.
+    pub(super) fn check_names<'n>(&self, known: impl Iterator<Item = &'n str> + Clone) -> Result<()> {
+        let renamed = self.renames.iter().map(|(from, _)| from);
+        let typed = self.types.iter().map(|(name, _)| name);
+        for wanted in self.select.iter().chain(renamed).chain(typed) {
+            if !known.clone().any(|name| name == wanted) {
+                let known = known.collect::<Vec<_>>().join(", ");
+                return Err(Error::new(
+                    ErrorKind::NotFound,
+                    format!("the input has no stream {wanted:?}; it has {known}"),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl fmt::Debug for ImportOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ImportOptions")
             .field("codec", &self.codec)
+            .field("codec_by_sample", &self.codec_by_sample)
             .field("format", &self.format)
+            .field("select", &self.select)
+            .field("renames", &self.renames)
+            .field("types", &self.types)
+            .field("fill", &self.fill)
+            .field("resize", &self.resize)
             .field("progress", &self.progress.is_some())
             .finish()
     }
@@ -133,6 +234,12 @@ impl Meter {
     pub(super) fn expect(&mut self, records: Option<u64>, bytes: Option<u64>) {
         self.done.total_records = records;
         self.done.total_bytes = bytes;
+    }
+
+    /// Records reported so far.
+    #[cfg(feature = "csv")]
+    pub(super) fn records(&self) -> u64 {
+        self.done.records
     }
 
     pub(super) fn advance(&mut self, records: u64, bytes: u64) -> Result<()> {

@@ -1,34 +1,49 @@
 use std::path::{Path, PathBuf};
 
+use super::blocks::{BLOCK_BYTES, BLOCK_RECORDS, each_block};
+use super::choose::choose_codec;
 use super::options::{ImportOptions, ImportedStream};
 use super::staging::ASIDE;
-use crate::codec::Codec;
+use crate::codec::{Codec, Training, train_dictionary};
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::FormatVersion;
 use crate::schema::{Kind, Schema};
 use crate::store::{CreateOptions, Store};
 
-/// Records are handed to the store in blocks of about this many bytes.
-pub(super) const BLOCK_BYTES: usize = 4 << 20;
-const BLOCK_RECORDS: usize = 1 << 16;
+/// What a codec is chosen, or a dictionary trained, on: at most so many bytes of the first records.
+const SAMPLE_BYTES: usize = 16 << 20;
 
-/// Writes one stream: blocks the records, picks the format version, and moves to version 4 on the way when a
+/// Writes one stream: blocks the records, picks codec and format version, and moves to version 4 on the way when a
 /// record turns up that version 3 cannot hold.
 pub(super) struct Sink {
     name: String,
     path: PathBuf,
     schema: Schema,
-    codec: Codec,
-    /// The version that the caller insists on.
-    wanted: Option<FormatVersion>,
-    store: Store,
+    format: FormatVersion,
+    /// The caller insists on the format version.
+    fixed_format: bool,
+    codec: CodecChoice,
+    dictionary: Option<Vec<u8>>,
+    /// Not there while records are collected as a sample.
+    store: Option<Store>,
     block: Vec<u8>,
     /// Start of each record within the block.
     starts: Vec<u64>,
     records: u64,
     bytes: u64,
     notes: Vec<String>,
+}
+
+/// How records will be stored, or how that is found out.
+#[derive(Clone, Copy)]
+enum CodecChoice {
+    Fixed(Codec),
+    /// With a dictionary that is yet to be trained.
+    Train {
+        level: i32,
+    },
+    BySample,
 }
 
 impl Sink {
@@ -49,11 +64,7 @@ impl Sink {
         if let Some(reason) = &needs_v4
             && format == FormatVersion::V3
         {
-            return Err(Error::new(
-                ErrorKind::LimitExceeded,
-                format!("format version 3 cannot hold stream {name:?}: {reason}"),
-            )
-            .with_hint("use format version 4"));
+            return Err(too_much_for_v3(name, reason));
         }
         if schema.kind() == Kind::Dense && schema.item_bytes() as u64 > format.max_record_bytes() {
             return Err(Error::new(
@@ -65,24 +76,32 @@ impl Sink {
                 ),
             ));
         }
-        let codec = options.codec.unwrap_or(Codec::Raw);
-        let store = CreateOptions::new().codec(codec).schema(schema.clone()).format(format).create(path)?;
+        let codec = match options.codec {
+            _ if options.codec_by_sample => CodecChoice::BySample,
+            Some(Codec::ZstdDict { level }) => CodecChoice::Train { level },
+            Some(codec) => CodecChoice::Fixed(codec),
+            None => CodecChoice::Fixed(Codec::Raw),
+        };
         let mut sink = Self {
             name: name.to_owned(),
             path: path.to_path_buf(),
             schema,
+            format,
+            fixed_format: options.format.is_some(),
             codec,
-            wanted: options.format,
-            store,
+            dictionary: None,
+            store: None,
             block: Vec::new(),
             starts: Vec::new(),
             records: 0,
             bytes: 0,
             notes: Vec::new(),
         };
-        if format == FormatVersion::V4
-            && options.format.is_none()
-            && let Some(reason) = needs_v4
+        if let CodecChoice::Fixed(codec) = codec {
+            sink.store = Some(sink.create_store(codec)?);
+        }
+        if let Some(reason) = needs_v4
+            && !sink.fixed_format
         {
             sink.note_v4(&reason);
         }
@@ -92,7 +111,8 @@ impl Sink {
     /// Adds one record, given as its little-endian bytes.
     pub(super) fn push(&mut self, record: &[u8]) -> Result<()> {
         self.check(record)?;
-        if self.block.len() + record.len() > BLOCK_BYTES || self.starts.len() == BLOCK_RECORDS {
+        let most = if self.store.is_some() { BLOCK_BYTES } else { SAMPLE_BYTES };
+        if self.block.len() + record.len() > most || self.starts.len() == BLOCK_RECORDS {
             self.flush()?;
         }
         self.starts.push(self.block.len() as u64);
@@ -122,18 +142,70 @@ impl Sink {
         self.records + self.starts.len() as u64
     }
 
+    /// Adds a sentence about a choice that the importer made.
+    #[cfg(any(feature = "arrow", feature = "image"))]
+    pub(super) fn note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
     /// Writes what is left and makes the store durable.
     pub(super) fn finish(mut self) -> Result<ImportedStream> {
         self.flush()?;
-        self.store.sync()?;
+        let store = self.take_store()?;
+        store.sync()?;
         Ok(ImportedStream {
             name: self.name,
-            codec: self.codec,
-            format: self.store.format(),
+            codec: store.codec(),
+            format: self.format,
             records: self.records,
             bytes: self.bytes,
             notes: self.notes,
             schema: self.schema,
+        })
+    }
+
+    fn create_store(&self, codec: Codec) -> Result<Store> {
+        let mut options = CreateOptions::new().codec(codec).schema(self.schema.clone()).format(self.format);
+        if let Some(dictionary) = &self.dictionary {
+            options = options.dictionary(dictionary.clone());
+        }
+        options.create(&self.path)
+    }
+
+    /// The store, made now by the sample that has been collected if it is not there yet.
+    fn take_store(&mut self) -> Result<Store> {
+        if let Some(store) = self.store.take() {
+            return Ok(store);
+        }
+        let sample: Vec<&[u8]> = self.waiting().collect();
+        let codec = match self.codec {
+            CodecChoice::Fixed(codec) => codec,
+            CodecChoice::Train { level } => match train_dictionary(&sample, None)? {
+                Training::Trained(dictionary) => {
+                    self.dictionary = Some(dictionary);
+                    Codec::ZstdDict { level }
+                }
+                Training::Unsuitable(reason) => {
+                    self.notes.push(format!("stored with plain zstd: {reason}"));
+                    Codec::Zstd { level }
+                }
+            },
+            CodecChoice::BySample => {
+                let chosen = choose_codec(&sample)?;
+                self.notes.push(chosen.reason);
+                self.dictionary = chosen.dictionary;
+                chosen.codec
+            }
+        };
+        self.create_store(codec)
+    }
+
+    /// The records that wait in the block.
+    fn waiting(&self) -> impl Iterator<Item = &[u8]> {
+        let ends = self.starts.iter().skip(1).copied().chain([self.block.len() as u64]);
+        self.starts.iter().zip(ends).map(|(&start, end)| {
+            let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+            range.and_then(|(start, end)| self.block.get(start..end)).unwrap_or_default()
         })
     }
 
@@ -163,20 +235,21 @@ impl Sink {
         if self.starts.is_empty() {
             return Ok(());
         }
-        if self.store.format() == FormatVersion::V3
+        if self.format == FormatVersion::V3
             && let Some(reason) = self.block_reason()
         {
-            if self.wanted.is_some() {
-                return Err(Error::new(
-                    ErrorKind::LimitExceeded,
-                    format!("format version 3 cannot hold stream {:?}: {reason}", self.name),
-                )
-                .with_hint("use format version 4"));
+            if self.fixed_format {
+                return Err(too_much_for_v3(&self.name, &reason));
             }
-            self.move_to_v4()?;
+            self.format = FormatVersion::V4;
             self.note_v4(&reason);
+            if let Some(store) = self.store.take() {
+                self.store = Some(self.move_to_v4(store)?);
+            }
         }
-        self.store.append(&self.block, &self.starts)?;
+        let store = self.take_store()?;
+        store.append(&self.block, &self.starts)?;
+        self.store = Some(store);
         self.records += self.starts.len() as u64;
         self.bytes += self.block.len() as u64;
         self.block.clear();
@@ -187,13 +260,11 @@ impl Sink {
     /// Why version 3 cannot hold the waiting records.
     fn block_reason(&self) -> Option<String> {
         let limits = FormatVersion::V3;
-        let count = self.records + self.starts.len() as u64;
-        if count > limits.max_records() {
+        if self.records() > limits.max_records() {
             return Some(format!("it has more than {} records", limits.max_records()));
         }
-        let ends = self.starts.iter().skip(1).copied().chain([self.block.len() as u64]);
-        self.starts.iter().zip(ends).zip(self.records..).find_map(|((&start, end), index)| {
-            let length = end - start;
+        self.waiting().zip(self.records..).find_map(|(record, index)| {
+            let length = record.len() as u64;
             if length > limits.max_record_bytes() {
                 Some(format!("record {index} has {length} bytes, more than {}", limits.max_record_bytes()))
             } else if length < limits.min_record_bytes() {
@@ -210,45 +281,35 @@ impl Sink {
         ));
     }
 
-    /// Copies what is written so far into a version 4 store and goes on there.
-    fn move_to_v4(&mut self) -> Result<()> {
-        let old = self.path.with_file_name(ASIDE);
-        std::fs::rename(&self.path, &old)
+    /// Copies what is written so far into a version 4 store, in which it goes on.
+    fn move_to_v4(&self, old: Store) -> Result<Store> {
+        let codec = old.codec();
+        // Its files are about to be renamed, which some platforms refuse while they are open.
+        drop(old);
+        let aside = self.path.with_file_name(ASIDE);
+        std::fs::rename(&self.path, &aside)
             .map_err(|error| Error::io("move the unfinished store aside", &self.path, error))?;
-        let source = Store::open(&old)?;
-        let store = CreateOptions::new()
-            .codec(self.codec)
-            .schema(self.schema.clone())
-            .format(FormatVersion::V4)
-            .create(&self.path)?;
+        let source = Store::open(&aside)?;
+        let store = self.create_store(codec)?;
         copy_records(&source, &store)?;
-        self.store = store;
         drop(source);
-        std::fs::remove_dir_all(&old)
-            .map_err(|error| Error::io("remove the unfinished store of version 3", &old, error))
+        std::fs::remove_dir_all(&aside)
+            .map_err(|error| Error::io("remove the unfinished store of version 3", &aside, error))?;
+        Ok(store)
     }
+}
+
+fn too_much_for_v3(name: &str, reason: &str) -> Error {
+    Error::new(ErrorKind::LimitExceeded, format!("format version 3 cannot hold stream {name:?}: {reason}"))
+        .with_hint("use format version 4")
 }
 
 /// Appends every record of `source` to `target` in blocks.
 fn copy_records(source: &Store, target: &Store) -> Result<()> {
-    let mut next = 0;
-    let mut lengths = Vec::new();
-    while next < source.len() {
-        let wanted: Vec<u64> = (next..source.len()).take(BLOCK_RECORDS).collect();
-        source.lengths(&wanted, &mut lengths)?;
-        let mut bytes = 0;
-        let fitting = lengths.iter().take_while(|&&length| {
-            bytes += length;
-            bytes <= BLOCK_BYTES as u64
-        });
-        let count = fitting.count().max(1);
-        let indices = wanted.get(..count).unwrap_or(&wanted);
-        let (packed, mut offsets) = source.gather_packed(indices)?;
-        offsets.truncate(indices.len());
-        target.append(&packed, &offsets)?;
-        next += indices.len() as u64;
-    }
-    Ok(())
+    each_block(source, |_, bytes, offsets| {
+        let starts: Vec<u64> = offsets.iter().rev().skip(1).rev().map(|&offset| offset as u64).collect();
+        target.append(bytes, &starts).map(drop)
+    })
 }
 
 /// Why version 3 cannot hold such a stream, as far as its shape and number of records tell.
