@@ -5,6 +5,7 @@ pub mod churn;
 pub mod crash;
 pub mod directory;
 pub mod golden;
+pub mod import;
 pub mod loading;
 pub mod model;
 pub mod mount;
