@@ -1,6 +1,11 @@
 //! What the behaviour tests under `tests/tests` share: oracles, generators of data, temporary stores.
 #![forbid(unsafe_code)]
 
+/// Compiles and runs the README's code blocks.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;
+
 pub mod churn;
 pub mod crash;
 pub mod directory;
@@ -15,8 +20,3 @@ pub mod python;
 pub mod ragged;
 pub mod random;
 pub mod sampler_oracle;
-
-/// Compiles and runs the README's code blocks.
-#[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-pub struct Readme;

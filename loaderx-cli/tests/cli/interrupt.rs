@@ -1,0 +1,63 @@
+//! Whatever ends an import half-way leaves nothing that looks like a store, and the next run cleans up.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Child, Command};
+use std::time::{Duration, Instant};
+
+use crate::common::{command, names, prints};
+
+/// An IDX file that takes a while: large, and compressed at a high level.
+fn large(dir: &Path) {
+    let mut file = File::create(dir.join("x.idx")).unwrap();
+    file.write_all(&[0, 0, 8, 2]).unwrap();
+    file.write_all(&4096_u32.to_be_bytes()).unwrap();
+    file.write_all(&65_536_u32.to_be_bytes()).unwrap();
+    // Sparse: 256 MiB of zeros that take no room.
+    file.set_len(12 + 4096 * 65_536).unwrap();
+}
+
+/// Starts an import and waits until it has begun to write.
+fn begin(dir: &Path) -> Child {
+    let args = ["import", "x.idx", "store", "--codec", "zstd", "--level", "19"];
+    let mut child = command(dir, &args).spawn().unwrap();
+    let started = Instant::now();
+    while !dir.join(".store.loaderx-partial/data/meta.zr").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "ended before it was interrupted");
+        assert!(started.elapsed() < Duration::from_secs(60), "never began");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([&format!("-{name}"), &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+#[test]
+fn an_import_that_ctrl_c_ends_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    large(dir.path());
+    let child = begin(dir.path());
+    signal(&child, "INT");
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("nothing was kept"));
+    assert_eq!(names(dir.path()), ["x.idx"]);
+}
+
+#[test]
+fn what_a_killed_import_leaves_is_no_store_and_the_next_run_removes_it() {
+    let dir = tempfile::tempdir().unwrap();
+    large(dir.path());
+    let mut child = begin(dir.path());
+    signal(&child, "KILL");
+    child.wait().unwrap();
+    assert_eq!(names(dir.path()), [".store.loaderx-partial", "x.idx"]);
+    std::fs::write(dir.path().join("x.idx"), [0, 0, 8, 1, 0, 0, 0, 2, 5, 6]).unwrap();
+    prints(dir.path(), &["import", "x.idx", "store"]);
+    assert_eq!(names(dir.path()), ["store", "x.idx"]);
+    assert_eq!(prints(dir.path(), &["cat", "store"]), "0: 5\n1: 6\n");
+}

@@ -1,0 +1,9 @@
+//! Runs of the real program.
+#![forbid(unsafe_code)]
+#![expect(clippy::unwrap_used, reason = "in the helpers too, an unwrap that fails is a test that fails")]
+
+mod change;
+mod common;
+#[cfg(unix)]
+mod interrupt;
+mod look;
