@@ -5,6 +5,7 @@
 use std::hint::black_box;
 
 use loaderx_benches::{Lcg, Work};
+use loaderx_core::buffer::Pool;
 use loaderx_core::sampler::{Cyclic, Sampler};
 use loaderx_core::{Codec, DType, Dense, DenseWriter, Loader};
 
@@ -54,10 +55,12 @@ fn loading(records: u64, side: usize, batch: usize) {
         sampler.draw(batch.step(), &mut indices);
         assert_eq!(batch.indices(), indices);
     };
-    let through = |workers: usize| {
+    let through = |workers: usize, pool: Option<Pool>| {
         // Built for each run, so that idle workers of one variant take no time from another.
         move || {
-            let mut loader = build(workers).build().expect("a loader");
+            let builder = build(workers);
+            let builder = if let Some(pool) = &pool { builder.memory(pool.clone()) } else { builder };
+            let mut loader = builder.build().expect("a loader");
             check(&mut loader);
             for _ in 1..STEPS {
                 black_box(loader.next().expect("endless").expect("a batch"));
@@ -68,13 +71,25 @@ fn loading(records: u64, side: usize, batch: usize) {
     let measured =
         Work::new(format!("{STEPS} batches of {batch} x {record} B + label"), bytes, STEPS * batch as u64)
             .variant("draw and gather in a plain loop", &mut plain)
-            .variant("loader without workers", through(0))
-            .variant("loader, 1 worker", through(1))
-            .variant("loader, 2 workers", through(2))
+            .variant("loader without workers", through(0, None))
+            .variant("loader, 1 worker", through(1, None))
+            .variant("loader, 1 worker, pooled memory", through(1, Some(Pool::new())))
+            .variant("loader, 2 workers", through(2, None))
+            .variant("loader, 2 workers, pooled memory", through(2, Some(Pool::new())))
             .run();
     let reference = measured[0].median.as_secs_f64();
     for row in &measured[1..] {
         let overhead = (row.median.as_secs_f64() - reference) / STEPS as f64 * 1e6;
         println!("  {:<34} {overhead:>+8.1} us a batch over the plain loop", row.name);
     }
+
+    let one = (batch * (record + 1)) as u64;
+    Work::new(format!("the first batch of {batch} x {record} B + label"), one, batch as u64)
+        .variant("no workers", || check(&mut build(0).build().expect("a loader")))
+        .variant("2 workers, build and drop included", || check(&mut build(2).build().expect("a loader")))
+        .run();
+    let loader = build(2).build().expect("a loader");
+    Work::new("1000 saved states", 0, 1000)
+        .variant("state()", || (0..1000).for_each(|_| drop(black_box(loader.state()))))
+        .run();
 }
