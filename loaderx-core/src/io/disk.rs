@@ -57,11 +57,13 @@ impl Directory for Disk {
                 options.write(true).create(true).truncate(false);
             }
         }
-        let file = options.open(self.path.join(name))?;
-        // Opening a directory succeeds on unix and fails only at the first read, with a less telling error.
-        if !file.metadata()?.is_file() {
+        let path = self.path.join(name);
+        // Asked before opening: to open a pipe waits for its other end. A directory opens on unix and fails only
+        // at the first read, with a less telling error.
+        if fs::metadata(&path).is_ok_and(|what| !what.is_file()) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file"));
         }
+        let file = options.open(path)?;
         Ok(Arc::new(DiskFile { file, header: Mutex::new(None) }))
     }
 

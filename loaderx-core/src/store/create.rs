@@ -27,6 +27,8 @@ impl CreateOptions {
             _ => None,
         };
         let path = directory.path().to_path_buf();
+        // Before the lock, to leave a foreign directory as it is; and after, as another may be creating too.
+        refuse_existing(directory.as_ref())?;
         let lock = super::open::lock_writer(directory.as_ref())?;
         refuse_existing(directory.as_ref())?;
 

@@ -69,7 +69,11 @@ impl Store {
         }
         let length = location.decoded_length as usize;
         content.clear();
-        content.reserve(length);
+        content.try_reserve_exact(length).map_err(|error| {
+            let error = Error::new(ErrorKind::LimitExceeded, format!("no memory for {length} bytes"))
+                .caused_by(error);
+            self.damaged(index, location, error)
+        })?;
         codec::decompress(stored, self.dictionary_for(location)?, content, length)
             .map_err(|error| self.damaged(index, location, error))?;
         Ok(content)

@@ -214,6 +214,8 @@ impl<'s> Scan<'s> {
             self.decode(&location).map_err(|error| {
                 let kind = match error.kind() {
                     ErrorKind::DictionaryMismatch => FaultKind::Dictionary,
+                    // No fault of the record: nothing may be cut off for it.
+                    ErrorKind::LimitExceeded => FaultKind::Unreadable,
                     _ => FaultKind::Frame,
                 };
                 fault(kind, error.message().to_owned())
@@ -235,7 +237,9 @@ impl<'s> Scan<'s> {
             return Err(Error::corrupt(format!("the frame holds {says} bytes, the table says {length}")));
         }
         self.content.clear();
-        self.content.reserve(length);
+        self.content.try_reserve_exact(length).map_err(|error| {
+            Error::new(ErrorKind::LimitExceeded, format!("no memory for {length} bytes")).caused_by(error)
+        })?;
         codec::decompress(&self.stored, dictionary, &mut self.content, length)
     }
 

@@ -1,9 +1,11 @@
 //! What a store holds, in numbers.
 
+use std::collections::BTreeMap;
+
 use super::{Store, names};
 use crate::codec::Codec;
 use crate::error::{Error, Result};
-use crate::format::{Compression, FormatVersion};
+use crate::format::{CHUNK_BYTES, Compression, FormatVersion};
 use crate::io::Access;
 
 /// What a store holds, in numbers. Bytes are counted over the live records unless said otherwise.
@@ -69,6 +71,7 @@ impl Store {
                 .as_ref()
                 .map_or(0, |dictionary| dictionary.bytes().len() as u64),
         };
+        let mut used = BTreeMap::new();
         let mut indices = Vec::new();
         let mut start = 0;
         while start < length {
@@ -84,6 +87,8 @@ impl Store {
                 let decoded = u64::from(location.decoded_length);
                 stats.decoded_bytes += decoded;
                 stats.stored_bytes += u64::from(location.stored_length);
+                let end = used.entry(location.chunk).or_insert(0);
+                *end = location.end().max(*end);
                 stats.shortest_record = stats.shortest_record.min(decoded);
                 stats.longest_record = stats.longest_record.max(decoded);
             }
@@ -92,7 +97,12 @@ impl Store {
         if length == 0 {
             stats.shortest_record = 0;
         }
-        stats.garbage_bytes = chunk_bytes.saturating_sub(stats.stored_bytes);
+        let reclaimable = sizes.iter().map(|(chunk, size)| match used.get(chunk) {
+            // Python makes a chunk as long as it can ever be: what lies past its last record is a hole.
+            end if *size >= CHUNK_BYTES => end.copied().unwrap_or(0),
+            _ => *size,
+        });
+        stats.garbage_bytes = reclaimable.sum::<u64>().saturating_sub(stats.stored_bytes);
         Ok(stats)
     }
 

@@ -228,3 +228,30 @@ fn threads_append_and_gather_at_the_same_time() {
     });
     assert_eq!(store.len(), 240);
 }
+#[cfg(unix)]
+#[test]
+fn what_is_not_a_file_is_refused_and_not_waited_for() {
+    for name in ["meta.zr", "0.zr", "check.zr", "schema.msgpack", "dict.zr", "journal.zr"] {
+        for pipe in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let store = Store::create(dir.path(), CreateOptions::new()).unwrap();
+            store.append_fixed(b"abcd", 4).unwrap();
+            drop(store);
+            let path = dir.path().join(name);
+            let _ = std::fs::remove_file(&path);
+            if pipe {
+                assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+            } else {
+                std::fs::create_dir(&path).unwrap();
+            }
+            for writable in [false, true] {
+                let read = OpenOptions::new()
+                    .writable(writable)
+                    .open(dir.path())
+                    .and_then(|store| store.gather_packed(&[0]));
+                let error = read.unwrap_err();
+                assert!(error.path().is_some_and(|at| at == path), "{name}: {error}");
+            }
+        }
+    }
+}

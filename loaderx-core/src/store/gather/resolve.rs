@@ -109,16 +109,18 @@ impl Store {
         let frame = chunk
             .bytes(u64::from(location.offset), head, &mut scratch)
             .map_err(|error| self.unreadable(index, location, error))?;
-        match codec::content_size(frame) {
-            Some(size) if size != u64::from(location.decoded_length) => Err(self.damaged(
-                index,
-                location,
-                Error::corrupt(format!(
-                    "the frame says that it holds {size} bytes, the record table says {}",
-                    location.decoded_length
-                )),
-            )),
-            _ => Ok(()),
+        let says = codec::content_size(frame);
+        if says == Some(u64::from(location.decoded_length)) {
+            return Ok(());
         }
+        let says = says.map_or("nothing".to_owned(), |size| format!("{size} bytes"));
+        Err(self.damaged(
+            index,
+            location,
+            Error::corrupt(format!(
+                "the frame says that it holds {says}, the record table says {} bytes",
+                location.decoded_length
+            )),
+        ))
     }
 }
