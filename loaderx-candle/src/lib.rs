@@ -51,8 +51,8 @@
 //! | the loader's stream | entry | for |
 //! |---|---|---|
 //! | [`Ragged`](loaderx_core::Ragged) | [`Packed`]: values, lengths, `cu_seqlens`, positions | inference with variable-length attention |
-//! | a padded view of it | [`Padded`]: values, mask, lengths | training |
-//! | a packing view of it | [`PackedRows`]: values, segments, positions | language models |
+//! | [`Ragged::padded`](loaderx_core::Ragged::padded) | [`Padded`]: values, mask, lengths | training |
+//! | [`Ragged::packed`](loaderx_core::Ragged::packed) | [`PackedRows`]: values, segments, positions | language models |
 //!
 //! # Devices
 //!

@@ -9,7 +9,7 @@ use crate::tensor::{Elements, tensor};
 
 /// Ragged records filled up to one length: the form to train on, since every operation on it has a gradient.
 ///
-/// Its stream is a padded view of a [`Ragged`](loaderx_core::Ragged), which gathers straight into this shape.
+/// Its stream is made by [`Ragged::padded`](loaderx_core::Ragged::padded), which gathers straight into this shape.
 #[derive(Clone, Debug)]
 pub struct Padded {
     /// `(records, max_len, *item_shape)`.
@@ -88,7 +88,7 @@ impl Packed {
 
 /// Several ragged records to each row of one length: language-model training without padding.
 ///
-/// Its stream is a packing view of a [`Ragged`](loaderx_core::Ragged).
+/// Its stream is made by [`Ragged::packed`](loaderx_core::Ragged::packed).
 #[derive(Clone, Debug)]
 pub struct PackedRows {
     /// `(packed rows, row length, *item_shape)`.

@@ -6,7 +6,9 @@ use candle_core::{DType as CandleDType, Tensor};
 use loaderx_candle::{Columns, TensorBatch, TensorLoader};
 use loaderx_core::format::FormatVersion;
 use loaderx_core::sampler::Sequential;
-use loaderx_core::view::{Column, DenseBatch, PackedBatch, PaddedBatch, Piece, Request, Side, Source};
+use loaderx_core::view::{
+    Column, DenseBatch, Pack, PackedBatch, Pad, PaddedBatch, Piece, Request, Side, Source,
+};
 use loaderx_core::{CreateOptions, DType, Loader, Ragged, RaggedWriter};
 use proptest::prelude::*;
 
@@ -88,6 +90,43 @@ fn padded_streams_have_both_masks_and_lengths() {
         let expected = mask.map(|row| row.map(|data| if data == 1 { 0.0 } else { -f32::MAX }));
         assert_eq!(additive, expected);
     }
+}
+
+#[test]
+fn a_padded_view_of_a_store_gives_what_padding_by_hand_gives() {
+    let texts = vec![vec![1, 2, 3], vec![4], vec![], vec![5, 6, 7, 8]];
+    let (_kept, view) = store(&texts);
+    for (side, pad) in [(Side::Right, Pad::to_longest()), (Side::Left, Pad::to_longest().left())] {
+        let by_hand = delivered(Fixed { texts: texts.clone(), width: 4, side });
+        let by_hand = by_hand.padded("tokens").unwrap();
+        for source in [view.clone(), view.convert(DType::U32).unwrap()] {
+            let batch = delivered(source.padded(pad.value(7_u8)).unwrap());
+            let padded = batch.padded("tokens").unwrap();
+            assert_eq!(numbers(&padded.values), numbers(&by_hand.values));
+            assert_eq!(numbers(&padded.lengths), numbers(&by_hand.lengths));
+            let mask = |of: &loaderx_candle::Padded| of.mask.to_vec2::<u8>().unwrap();
+            assert_eq!(mask(padded), mask(by_hand));
+            assert_eq!((padded.max_len, padded.rows(), padded.side), (4, 8, side));
+        }
+    }
+}
+
+#[test]
+fn a_packing_view_of_a_store_fills_rows() {
+    let texts = vec![vec![1, 2, 3], vec![4, 5], vec![6]];
+    let (_kept, view) = store(&texts);
+    let batch = delivered(view.packed(Pack::into_rows_of(4)).unwrap());
+    let rows = batch.packed_rows("tokens").unwrap();
+    assert_eq!((rows.values.dims(), rows.used), ([2, 4].as_slice(), 6));
+    let starts = numbers(&rows.positions)
+        .iter()
+        .zip(numbers(&rows.segments))
+        .filter(|&(&at, part)| at == 0 && part > 0)
+        .count();
+    assert_eq!(starts, texts.len(), "each record is one sequence");
+    let mut data: Vec<u32> = numbers(&rows.values).into_iter().filter(|&value| value > 0).collect();
+    data.sort_unstable();
+    assert_eq!(data, [1, 2, 3, 4, 5, 6]);
 }
 
 #[test]
