@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub model: Option<PathBuf>,
 
-    /// Labelled texts: label<TAB>text lines, or .jsonl; embedded film snippets without it
+    /// Labelled texts: lines of a label, a tab and a text, or .jsonl; embedded film snippets without it
     #[arg(long, value_name = "FILE")]
     pub data: Option<PathBuf>,
 
