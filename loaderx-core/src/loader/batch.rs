@@ -33,6 +33,28 @@ pub struct Skipped {
 }
 
 impl Batch {
+    /// A batch from columns that were gathered elsewhere: those of the records `indices`, for step 0 of seed 0.
+    ///
+    /// For adapters to frameworks that choose the records themselves.
+    ///
+    /// # Errors
+    ///
+    /// When two columns have one name, or a column does not have one record for each index.
+    pub fn from_columns(indices: Vec<u64>, columns: Vec<(String, Column)>) -> Result<Self> {
+        let (names, columns): (Vec<String>, Vec<Column>) = columns.into_iter().unzip();
+        for (at, (name, column)) in names.iter().zip(&columns).enumerate() {
+            if names.iter().take(at).any(|earlier| earlier == name) {
+                return Err(Error::invalid(format!("two columns have the name {name:?}")));
+            }
+            if column.records() != indices.len() {
+                let (found, wanted) = (column.records(), indices.len());
+                return Err(Error::invalid(format!("column {name:?} has {found} records, not {wanted}")));
+            }
+        }
+        let columns = columns.into_iter().map(Some).collect();
+        Ok(Self { step: 0, seed: 0, indices, names: names.into(), columns, skipped: Vec::new() })
+    }
+
     /// The step that this batch is.
     #[must_use]
     pub fn step(&self) -> u64 {

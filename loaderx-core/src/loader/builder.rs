@@ -33,6 +33,24 @@ pub struct LoaderBuilder<T = Batch> {
     transform: Transform<T>,
 }
 
+/// A clone describes the same loader; the streams, the sampler and the transform are shared.
+impl<T> Clone for LoaderBuilder<T> {
+    fn clone(&self) -> Self {
+        Self {
+            streams: self.streams.clone(),
+            sampler: self.sampler.clone(),
+            seed: self.seed,
+            workers: self.workers,
+            prefetch: self.prefetch,
+            max_bytes: self.max_bytes,
+            memory: Arc::clone(&self.memory),
+            on_damage: self.on_damage,
+            resume: self.resume.clone(),
+            transform: Arc::clone(&self.transform),
+        }
+    }
+}
+
 impl LoaderBuilder<Batch> {
     pub(super) fn new() -> Self {
         // The parallelism that affinity and cgroup leave to this process; one core stays the training loop's.
@@ -120,6 +138,12 @@ impl<T: Send + 'static> LoaderBuilder<T> {
     pub fn sampler(mut self, sampler: impl Sampler + 'static) -> Self {
         self.sampler = Some(Arc::new(sampler));
         self
+    }
+
+    /// The sampler, once it was set.
+    #[must_use]
+    pub fn current_sampler(&self) -> Option<&Arc<dyn Sampler>> {
+        self.sampler.as_ref()
     }
 
     /// Sets the seed that keys the random numbers of record maps, together with step and position. 0 by default.
