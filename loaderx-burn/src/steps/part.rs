@@ -1,0 +1,68 @@
+use std::ops::Range;
+use std::sync::Arc;
+
+use loaderx_core::sampler::Sampler;
+
+/// A share of each step's batch, in place of a share of the steps.
+///
+/// burn cuts an epoch for its devices by positions, `start..end` of `of` items. The same fraction of every batch is
+/// as many items, and leaves each device with all of the steps: data-parallel training that waits for every device
+/// at every step cannot stall. Shares that touch do not overlap and leave nothing out.
+pub(super) struct Part {
+    whole: Arc<dyn Sampler>,
+    start: u64,
+    end: u64,
+    of: u64,
+}
+
+impl Part {
+    pub(super) fn new(whole: Arc<dyn Sampler>, start: u64, end: u64, of: u64) -> Self {
+        let end = end.min(of);
+        Self { whole, start: start.min(end), end, of }
+    }
+
+    fn positions(&self, batch: usize) -> Range<usize> {
+        let cut = |at: u64| {
+            let cut = batch as u128 * u128::from(at) / u128::from(self.of.max(1));
+            // At most the batch, since `at` is at most `of`.
+            usize::try_from(cut).unwrap_or(batch)
+        };
+        cut(self.start)..cut(self.end)
+    }
+}
+
+impl Sampler for Part {
+    fn len(&self) -> u64 {
+        self.whole.len()
+    }
+
+    fn batch_size(&self) -> usize {
+        self.positions(self.whole.batch_size()).len()
+    }
+
+    fn draw(&self, step: u64, out: &mut Vec<u64>) {
+        self.whole.draw_slice(step, self.positions(self.whole.batch_len(step)), out);
+    }
+
+    fn batch_len(&self, step: u64) -> usize {
+        self.positions(self.whole.batch_len(step)).len()
+    }
+
+    fn steps(&self) -> Option<u64> {
+        self.whole.steps()
+    }
+
+    fn steps_per_cycle(&self) -> Option<u64> {
+        self.whole.steps_per_cycle()
+    }
+
+    fn describe(&self) -> String {
+        let Self { whole, start, end, of } = self;
+        format!("{} items {start}..{end} of {of}", whole.describe())
+    }
+
+    // Every device's state is that of the whole, and resumes any number of devices.
+    fn describe_global(&self) -> String {
+        self.whole.describe_global()
+    }
+}
