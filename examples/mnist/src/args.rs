@@ -31,7 +31,7 @@ pub struct Args {
     pub seed: u64,
 
     /// Learning rate of the first step; it falls to a tenth within 2000 steps.
-    #[arg(long, default_value_t = 2e-3, value_parser = learning_rate)]
+    #[arg(long, default_value_t = 2e-3, value_parser = learning_rate, allow_negative_numbers = true)]
     pub lr: f64,
 
     /// Saves model, optimizer and loader state in this folder: every 500 steps, at the end and at Ctrl-C.

@@ -117,10 +117,13 @@ impl Saved {
         let loader =
             LoaderState::from_bytes(&read(LOADER)?).map_err(|error| damaged(LOADER, error.to_string()))?;
         let text = read(LEARNING_RATE)?;
-        let lr = String::from_utf8_lossy(&text)
-            .trim()
-            .parse::<f64>()
-            .map_err(|error| damaged(LEARNING_RATE, error.to_string()))?;
+        // The end of the line tells a whole number from the beginning of one.
+        let lr = std::str::from_utf8(&text)
+            .ok()
+            .and_then(|text| text.strip_suffix('\n')?.parse::<f64>().ok())
+            .ok_or_else(|| {
+                damaged(LEARNING_RATE, format!("{} bytes are no line with a number", text.len()))
+            })?;
         Ok(Self { network, optimizer, loader, lr })
     }
 }
