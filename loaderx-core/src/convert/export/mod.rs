@@ -5,6 +5,8 @@ mod files;
 mod npy;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(any(feature = "npy", feature = "parquet"))]
+mod schema;
 
 use std::sync::Arc;
 
@@ -15,9 +17,6 @@ pub use npy::export_npy;
 pub use parquet::export_parquet;
 
 use super::options::{Meter, Progress};
-use crate::error::{Error, ErrorKind, Result};
-use crate::schema::Schema;
-use crate::store::Store;
 
 /// How an export runs.
 #[derive(Clone, Default)]
@@ -50,14 +49,4 @@ impl std::fmt::Debug for ExportOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ExportOptions").field("progress", &self.progress.is_some()).finish()
     }
-}
-
-/// The schema, which a store needs for its records to mean anything elsewhere.
-#[cfg(any(feature = "npy", feature = "parquet"))]
-fn schema_of(store: &Store) -> Result<&Schema> {
-    store.schema().ok_or_else(|| {
-        Error::new(ErrorKind::SchemaMismatch, "the store has no schema, its records are plain bytes")
-            .at_path(store.path())
-            .with_hint("export it as plain files")
-    })
 }

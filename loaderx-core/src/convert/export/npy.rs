@@ -4,7 +4,8 @@ use std::path::Path;
 
 use npyz::{TypeStr, WriterBuilder};
 
-use super::{ExportOptions, schema_of};
+use super::ExportOptions;
+use super::schema::schema_of;
 use crate::convert::blocks::each_block;
 use crate::convert::staging::Staging;
 use crate::error::{Error, ErrorKind, Result};

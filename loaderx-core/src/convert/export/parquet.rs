@@ -15,7 +15,8 @@ use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
-use super::{ExportOptions, schema_of};
+use super::ExportOptions;
+use super::schema::schema_of;
 use crate::convert::staging::Staging;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
