@@ -258,7 +258,7 @@ impl<T> Loader<T> {
     }
 
     /// Begins a pass with a finite sampler of one's own, such as a rank's part of a
-    /// [`Pass`](crate::sampler::Pass).
+    /// [`Pass`].
     ///
     /// # Errors
     ///
