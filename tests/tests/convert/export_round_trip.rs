@@ -1,5 +1,4 @@
 //! What is exported and imported again is byte for byte what it was.
-#![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,4 @@
 //! Folders of images, WebDataset shards and plain files come in as they are.
-#![forbid(unsafe_code)]
 
 use std::fs;
 
