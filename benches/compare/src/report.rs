@@ -54,13 +54,12 @@ impl Report {
     pub(crate) fn left_out(&self, with_python: bool) {
         let mut left_out = vec![
             "Python loaderx 2.8.19 (needs Python 3.12 and NumPy 2.5)",
-            "Parquet, SQLite and Lance (they read one row group or row at a time)",
+            "LMDB, Parquet, SQLite and Lance (not written yet)",
         ];
         for (there, name) in [
             (with_python, "Python loaderx 0.9.4 and NumPy (ask with --with-python)"),
             (cfg!(feature = "burn"), "burn (build with --features burn)"),
             (cfg!(feature = "candle"), "candle (build with --features candle)"),
-            (cfg!(feature = "lmdb"), "LMDB (build with --features lmdb)"),
         ] {
             if !there {
                 left_out.push(name);

@@ -5,8 +5,6 @@ mod burn;
 #[cfg(feature = "candle")]
 mod candle;
 mod copy;
-#[cfg(feature = "lmdb")]
-mod lmdb;
 mod loaderx;
 
 use crate::data::{Data, Random};
@@ -29,8 +27,6 @@ pub(crate) fn all<'a>(
     burn::add(&mut systems, work, data)?;
     #[cfg(feature = "candle")]
     candle::add(&mut systems, work, data)?;
-    #[cfg(feature = "lmdb")]
-    lmdb::add(&mut systems, work, data)?;
     if let Some(python) = python {
         python.add(&mut systems, work, data)?;
     }
