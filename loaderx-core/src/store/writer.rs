@@ -28,6 +28,8 @@ pub(super) struct Writer {
     announced: bool,
     /// Whether `check.zr` is known to say nothing about indices past the length.
     checks_end: bool,
+    /// Memory for the next append to collect small records in.
+    pub(super) slab: Vec<u8>,
     // Held, never asked.
     _lock: Box<dyn LockGuard>,
 }
@@ -57,6 +59,7 @@ impl Writer {
             sync_failed: false,
             announced,
             checks_end: false,
+            slab: Vec::new(),
             _lock: lock,
         }
     }

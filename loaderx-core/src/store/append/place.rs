@@ -10,8 +10,9 @@ use crate::format::check::CheckEntry;
 use crate::format::{CHUNK_BYTES, Header, LOCATION_BYTES, Location, table_offset};
 use crate::io::File;
 
-/// Small records are collected up to this many bytes for each write.
-const SLAB_BYTES: usize = 4 << 20;
+/// Small records are collected up to this many bytes for each write: few system calls, and the bytes are still in the
+/// cache when the kernel copies them.
+const SLAB_BYTES: usize = 256 << 10;
 
 /// An append under way: everything past the writer's own header is not committed yet.
 pub(super) struct Placing<'w> {
@@ -35,7 +36,10 @@ impl<'w> Placing<'w> {
             Error::io("look at the tail chunk", path, error)
         })?;
         let slab_offset = u64::from(header.tail_offset);
-        Ok(Self { writer, header, slab: Vec::new(), slab_offset, before: Some((tail, size)) })
+        // The memory of the append before: fresh memory would cost more than the copy into it.
+        let mut slab = std::mem::take(&mut writer.slab);
+        slab.clear();
+        Ok(Self { writer, header, slab, slab_offset, before: Some((tail, size)) })
     }
 
     /// Writes the stored bytes and the table entries of some records.
@@ -71,6 +75,7 @@ impl<'w> Placing<'w> {
 
     /// Makes the records part of the store, all at once.
     pub(super) fn commit(self) -> Result<()> {
+        self.writer.slab = self.slab;
         self.writer.commit(self.header)?;
         self.writer.append_committed();
         Ok(())
