@@ -4,6 +4,9 @@
 //! cargo run -p loaderx-burn --features train --example train_records
 //! ```
 
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "an example shows what it did")]
+
 mod support;
 
 use burn::data::dataloader::DataLoaderBuilder;

@@ -5,6 +5,9 @@
 //! cargo run -p loaderx-burn --features train --example train_steps
 //! ```
 
+#![forbid(unsafe_code)]
+#![expect(clippy::print_stdout, reason = "an example shows what it did")]
+
 mod support;
 
 use std::sync::Arc;

@@ -15,20 +15,20 @@ const WEIGHTS: [f32; 4] = [1.0, -2.0, 0.5, 3.0];
 
 /// What the model is trained on.
 #[derive(Clone, Debug)]
-pub struct Sums {
+pub(crate) struct Sums {
     /// `[records, 4]`.
-    pub inputs: Tensor<2>,
+    pub(crate) inputs: Tensor<2>,
     /// `[records, 1]`.
-    pub sums: Tensor<2>,
+    pub(crate) sums: Tensor<2>,
 }
 
 /// Makes the tensors of a batch.
-pub fn sums(mut batch: Batch, device: &Device) -> Result<Sums> {
+pub(crate) fn sums(mut batch: Batch, device: &Device) -> Result<Sums> {
     Ok(Sums { inputs: batch.take_float("input", device)?, sums: batch.take_float("sum", device)? })
 }
 
 /// Writes `records` records into two stores below `dir`.
-pub fn stores(dir: &Path, records: u16) -> Result<(Dense, Dense)> {
+pub(crate) fn stores(dir: &Path, records: u16) -> Result<(Dense, Dense)> {
     let inputs = DenseWriter::create(dir.join("input"), DType::F32, &[4], Codec::Raw)?;
     let sums = DenseWriter::create(dir.join("sum"), DType::F32, &[1], Codec::Raw)?;
     for record in 0..records {
@@ -42,13 +42,13 @@ pub fn stores(dir: &Path, records: u16) -> Result<(Dense, Dense)> {
 
 /// One linear layer.
 #[derive(Module, Debug)]
-pub struct Model {
+pub(crate) struct Model {
     layer: Linear,
 }
 
 impl Model {
     /// A model with random weights.
-    pub fn new(device: &Device) -> Self {
+    pub(crate) fn new(device: &Device) -> Self {
         Self { layer: LinearConfig::new(4, 1).init(device) }
     }
 
