@@ -112,7 +112,7 @@ impl Sampler for Cyclic {
         let (mut cycle, position) = self.locate(step);
         let mut position = position + start as u64;
         if position >= self.len {
-            (cycle, position) = (cycle + 1, position - self.len);
+            (cycle, position) = (cycle.wrapping_add(1), position - self.len);
         }
         let mut rest = prepare(out, count);
         // At most twice round: a batch is not longer than a cycle.
