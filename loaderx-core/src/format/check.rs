@@ -6,7 +6,7 @@
 //! or replaces a record without knowing this file (the Python package) leaves a tag that does not fit, and
 //! the record counts as unchecked.
 
-use super::{Compression, Location};
+use super::{Compression, FormatVersion, Header, Location};
 use crate::error::{Error, Result};
 
 /// Bytes of one header slot.
@@ -51,6 +51,8 @@ pub struct CheckHeader {
     pub codec: Option<(Compression, i32)>,
     /// Whether checksums are kept for appended records.
     pub entries: bool,
+    /// The chunk and the offset of the write frontier when the header was written.
+    pub frontier: (u16, u32),
 }
 
 impl CheckHeader {
@@ -73,6 +75,8 @@ impl CheckHeader {
         bytes[40..44].copy_from_slice(&self.dictionary.crc.to_le_bytes());
         bytes[44..46].copy_from_slice(&codec.to_le_bytes());
         bytes[48..52].copy_from_slice(&level.to_le_bytes());
+        bytes[52..54].copy_from_slice(&self.frontier.0.to_le_bytes());
+        bytes[56..60].copy_from_slice(&self.frontier.1.to_le_bytes());
         let crc = crc32fast::hash(&bytes[..60]);
         bytes[60..64].copy_from_slice(&crc.to_le_bytes());
         bytes
@@ -111,6 +115,7 @@ impl CheckHeader {
             dictionary: DictionaryIdentity { id: u32_at(32), length: u32_at(36), crc: u32_at(40) },
             codec,
             entries: u16_at(6) & NO_ENTRIES == 0,
+            frontier: (u16_at(52), u32_at(56)),
         })
     }
 
@@ -131,6 +136,41 @@ impl CheckHeader {
             }
         }
         newest
+    }
+
+    /// Whether the store, whose header is `header`, is as a writer that keeps this file has left it, or is leaving it.
+    ///
+    /// After another program has changed it, entries that fit no record are to be expected; before, they are damage. (A
+    /// program that deletes, compacts and appends until length and frontier are the old ones goes unnoticed.)
+    #[must_use]
+    pub fn is_current(&self, header: &Header) -> bool {
+        self.entries
+            && (self.own_until == u64::MAX
+                || (self.own_until == u64::from(header.length)
+                    && self.frontier == (header.tail_chunk, header.tail_offset)))
+    }
+
+    /// Why `header` cannot be the store's, if so: everything was durable and left in order, and no program that appends
+    /// or deletes gets from there to here.
+    #[must_use]
+    pub fn contradicts(&self, header: &Header) -> Option<String> {
+        if self.own_until != self.synced_length {
+            return None;
+        }
+        let (length, frontier) = (u64::from(header.length), (header.tail_chunk, header.tail_offset));
+        let impossible = match header.version {
+            // Every append moves the frontier.
+            FormatVersion::V3 => length > self.own_until && frontier == self.frontier,
+            // Whoever writes version 4 keeps this file.
+            FormatVersion::V4 => length != self.own_until || frontier != self.frontier,
+        };
+        impossible.then(|| {
+            format!(
+                "the header says {length} records and a frontier at byte {} of chunk {}; they were left as {} records \
+                 and byte {} of chunk {}",
+                frontier.1, frontier.0, self.own_until, self.frontier.1, self.frontier.0
+            )
+        })
     }
 
     /// Where the slot of this header lies.
@@ -190,6 +230,7 @@ mod tests {
             dictionary: DictionaryIdentity { id: 1, length: 2, crc: 3 },
             codec: Some((Compression::ZstdDict, -5)),
             entries: true,
+            frontier: (7, 8),
         }
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::names;
 use crate::codec::Codec;
 use crate::error::{Error, Result};
-use crate::format::Compression;
 use crate::format::check::{CheckEntry, CheckHeader, DictionaryIdentity, SLOT_BYTES, entry_offset};
+use crate::format::{Compression, Header};
 use crate::io::{Access, Directory, File};
 
 /// `check.zr`, open for writing, and its header as it stands.
@@ -104,11 +104,12 @@ impl Checks {
 
 /// The header of a fresh `check.zr`.
 pub(super) fn new_header(
-    synced_length: u64,
+    header: &Header,
     dictionary: DictionaryIdentity,
     codec: Codec,
     entries: bool,
 ) -> CheckHeader {
+    let synced_length = u64::from(header.length);
     CheckHeader {
         sequence: 0,
         synced_length,
@@ -121,6 +122,7 @@ pub(super) fn new_header(
             Codec::ZstdDict { level } => (Compression::ZstdDict, level),
         }),
         entries,
+        frontier: (header.tail_chunk, header.tail_offset),
     }
 }
 

@@ -50,9 +50,9 @@ impl CreateOptions {
             identity = dictionary.identity();
         }
         write(&names::chunk(0), &[])?;
-        let checks_header = checks::new_header(0, identity, self.codec, self.checks);
-        Checks::create(&directory, checks_header)?.sync()?;
         let header = Header { version: self.version, tail_chunk: 0, tail_offset: 0, length: 0 };
+        let checks_header = checks::new_header(&header, identity, self.codec, self.checks);
+        Checks::create(&directory, checks_header)?.sync()?;
         write(names::META_NEW, &header.encode())?;
         // The other files have their names before the one that makes them a store.
         let failed = |error| Error::io("create the store", &path, error);

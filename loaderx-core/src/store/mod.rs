@@ -29,6 +29,7 @@ mod repair;
 mod scan;
 mod snapshot;
 mod stats;
+mod verdict;
 mod verify;
 mod writer;
 

@@ -97,9 +97,22 @@ impl OpenOptions {
             Err(error) if error.is_corrupt() => None,
             Err(error) => return Err(error),
         };
+        if !repairing
+            && let Some(checks_header) = &checks_header
+            && let Some(contradiction) = checks_header.contradicts(&header)
+            // A writer may have been at work between the two reads.
+            && checks::read_header(directory.as_ref()).is_ok_and(|again| again.as_ref() == Some(checks_header))
+            && region::header_words(meta.as_ref()).is_ok_and(|again| again == words)
+        {
+            return Err(Error::corrupt(contradiction).at_path(meta_path).with_hint(
+                "the header is damaged; repair() puts the frontier behind the records that are there",
+            ));
+        }
         let (schema, codec_name) = read_schema(directory.as_ref())?;
         let dictionary = read_dictionary(directory.as_ref(), checks_header.as_ref())?;
-        let codec = self.append_codec(codec_name.as_deref(), checks_header.as_ref(), dictionary.is_some())?;
+        let codec = self
+            .append_codec(codec_name.as_deref(), checks_header.as_ref(), dictionary.is_some())
+            .map_err(|error| error.at_path(path.join(schema::FILE_NAME)))?;
         if lock.is_some() && matches!(codec, Codec::ZstdDict { .. }) && dictionary.is_none() {
             return Err(Error::new(
                 ErrorKind::DictionaryMismatch,
@@ -119,10 +132,7 @@ impl OpenOptions {
             let identity = dictionary.as_ref().map_or_else(DictionaryIdentity::default, Dictionary::identity);
             let checks = match checks_header {
                 Some(header) => Checks::open(&directory, header)?,
-                None => {
-                    let length = u64::from(header.length);
-                    Checks::create(&directory, checks::new_header(length, identity, codec, true))?
-                }
+                None => Checks::create(&directory, checks::new_header(&header, identity, codec, true))?,
             };
             let mut one = Writer::new(Arc::clone(&directory), Arc::clone(&meta), header, Some(checks), lock);
             recover_journal(&mut one, presence.as_ref(), &mut recovery)?;
@@ -145,6 +155,7 @@ impl OpenOptions {
                 table: Arc::new(Region::File { file: Arc::clone(&meta), size }),
                 chunks: Vec::new(),
                 checks: None,
+                check_header: None,
             })),
             growth: Mutex::new(()),
             meta: Arc::clone(&meta),

@@ -74,7 +74,8 @@ impl Store {
                 .caused_by(error);
             self.damaged(index, location, error)
         })?;
-        codec::decompress(stored, self.dictionary_for(location)?, content, length)
+        let dictionary = self.dictionary_for(location).map_err(|error| error.for_record(index))?;
+        codec::decompress(stored, dictionary, content, length)
             .map_err(|error| self.damaged(index, location, error))?;
         Ok(content)
     }

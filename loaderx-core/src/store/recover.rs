@@ -5,9 +5,11 @@ use std::sync::{Arc, PoisonError};
 
 use super::journal::{self, Found};
 use super::scan::{Fault, FaultKind, Scan, Sound};
+use super::snapshot::Snapshot;
 use super::writer::Writer;
 use super::{Store, names};
 use crate::error::{Error, ErrorKind, Result};
+use crate::format::check::{CheckEntry, CheckHeader};
 use crate::format::{HEADER_BYTES, Header, LOCATION_BYTES, table_offset};
 use crate::io::{Access, Directory, LockGuard};
 
@@ -120,11 +122,12 @@ impl Store {
     /// Looks at the records that were not synced, cuts off from the first that is damaged, and puts the frontier
     /// where no record is.
     pub(super) fn recover_unsynced(&mut self) -> Result<()> {
-        let (start, strict_end, entries) = {
+        let (start, strict_end, entries, changed_by_others) = {
             let writer = self.writer()?.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(checks) = &writer.checks else { return Ok(()) };
             let header = checks.header();
-            (header.synced_length, header.own_until, header.entries)
+            let current = CheckHeader { entries: true, ..*header }.is_current(&writer.header);
+            (header.synced_length, header.own_until, header.entries, !current)
         };
         let snapshot = self.snapshot();
         let length = snapshot.length();
@@ -157,7 +160,8 @@ impl Store {
             }
         }
         let kept = bad.as_ref().map_or(length, |(index, _)| *index);
-        let kept_range = start.min(kept)..kept;
+        // Where somebody else has written, or the header is damaged, every record may lie past the frontier.
+        let kept_range = if changed_by_others { 0..kept } else { start.min(kept)..kept };
         let header = self.true_frontier(&mut scan, snapshot.header, kept_range, bad.is_some())?;
         drop(scan);
         if let Some((index, reason)) = bad {
@@ -169,6 +173,9 @@ impl Store {
         let frontier = |header: Header| (header.tail_chunk, header.tail_offset);
         recovery.frontier_moved = frontier(header) != frontier(snapshot.header);
         self.recovery = recovery;
+        if changed_by_others && entries {
+            self.forget_foreign_checks(&snapshot, kept)?;
+        }
         let mut writer = self.writer()?.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = header != writer.header;
         writer.commit(header)?;
@@ -181,6 +188,25 @@ impl Store {
         }
         drop(writer);
         if changed { self.reset_snapshot(header) } else { Ok(()) }
+    }
+
+    /// Clears checksums of records that another program has moved or replaced, durably: once the checks are current again,
+    /// one that does not fit is damage.
+    fn forget_foreign_checks(&self, snapshot: &Snapshot, length: u64) -> Result<()> {
+        let writer = self.writer()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(checks) = &writer.checks else { return Ok(()) };
+        let mut cleared = false;
+        for index in 0..length {
+            // An impossible entry is for verify() to name; its checksum stays, so that it does not pass for a foreign one.
+            if let Ok((location, check)) = self.entry_of(snapshot, index)
+                && check.tag != 0
+                && check.for_location(&location).is_none()
+            {
+                checks.write_entries(index, &[CheckEntry::default()])?;
+                cleared = true;
+            }
+        }
+        if cleared { checks.sync() } else { Ok(()) }
     }
 
     /// `header` with as many records as `suspects` ends at, and with a frontier past which none of them lies. All records

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::snapshot::Snapshot;
+use super::verdict::Verdict;
 use super::{Store, names};
 use crate::codec;
 use crate::error::{Error, ErrorKind};
@@ -200,16 +201,13 @@ impl<'s> Scan<'s> {
         self.stored.resize(location.stored_length as usize, 0);
         file.read_exact_at(&mut self.stored, u64::from(location.offset)).map_err(unreadable)?;
         let crc = crc32fast::hash(&self.stored);
-        let mut sound = Sound::Unchecked;
-        if let Some(expected) = check.for_location(&location) {
-            if expected != crc {
-                return Err(fault(
-                    FaultKind::Checksum,
-                    format!("the stored bytes have CRC {crc:08x}, their checksum is {expected:08x}"),
-                ));
+        let mut sound = match self.snapshot.judge(index, &location, check, crc) {
+            Verdict::Sound => Sound::Checked,
+            Verdict::Unknown => Sound::Unchecked,
+            Verdict::Damaged(why) => {
+                return Err(fault(FaultKind::Checksum, format!("{why}; their CRC is {crc:08x}")));
             }
-            sound = Sound::Checked;
-        }
+        };
         if location.compression != Compression::Raw {
             self.decode(&location).map_err(|error| {
                 let kind = match error.kind() {

@@ -8,9 +8,9 @@
 use std::sync::{Arc, PoisonError};
 
 use super::region::Region;
-use super::{Store, names};
+use super::{Store, checks, names};
 use crate::error::{Error, ErrorKind, Result};
-use crate::format::check::{self, CheckEntry};
+use crate::format::check::{self, CheckEntry, CheckHeader};
 use crate::format::{Header, LOCATION_BYTES, Location, table_offset};
 use crate::io::{Access, Pattern};
 
@@ -22,6 +22,8 @@ pub(super) struct Snapshot {
     pub(super) chunks: Vec<Option<Arc<Region>>>,
     /// `None` where there is no `check.zr`.
     pub(super) checks: Option<Arc<Region>>,
+    /// The header of `check.zr` at about the same time.
+    pub(super) check_header: Option<CheckHeader>,
 }
 
 impl Snapshot {
@@ -87,6 +89,7 @@ impl Store {
         {
             new.checks = self.map_checks()?;
         }
+        new.check_header = self.check_header()?;
         new.chunks.resize(usize::from(header.tail_chunk) + 1, None);
         Ok(self.publish(new))
     }
@@ -117,6 +120,14 @@ impl Store {
             .with_hint("repair() keeps the records whose entries are left"));
         }
         Ok(table)
+    }
+
+    /// The header of `check.zr`; `None` where there is none or it is damaged.
+    fn check_header(&self) -> Result<Option<CheckHeader>> {
+        match checks::read_header(self.directory.as_ref()) {
+            Err(error) if error.is_corrupt() => Ok(None),
+            header => header,
+        }
     }
 
     /// Maps `check.zr`, if there is one.
@@ -187,8 +198,9 @@ impl Store {
     pub(super) fn reset_snapshot(&mut self, header: Header) -> Result<()> {
         let table = Arc::new(self.map_table(&header)?);
         let checks = self.map_checks()?;
+        let check_header = self.check_header()?;
         let chunks = vec![None; usize::from(header.tail_chunk) + 1];
-        self.publish(Snapshot { header, table, chunks, checks });
+        self.publish(Snapshot { header, table, chunks, checks, check_header });
         Ok(())
     }
 }

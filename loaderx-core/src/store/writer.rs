@@ -99,6 +99,14 @@ impl Writer {
         if self.announced && self.checks_end {
             return Ok(());
         }
+        let length = u64::from(self.header.length);
+        if self.checks.as_ref().is_some_and(|checks| checks.header().synced_length < length) {
+            // Records of another program: durable from here on, as they have no checksums to be recovered by.
+            for chunk in 0..=self.header.tail_chunk {
+                self.chunk(chunk)?;
+            }
+            self.sync()?;
+        }
         if let Some(checks) = &mut self.checks {
             checks.truncate(u64::from(self.header.length))?;
             checks.write_header(|header| header.own_until = u64::MAX)?;
@@ -171,8 +179,15 @@ impl Writer {
         }
         self.sync_meta()?;
         let length = u64::from(self.header.length);
+        let frontier = (self.header.tail_chunk, self.header.tail_offset);
         if let Some(checks) = &mut self.checks {
-            checks.write_header(|header| header.synced_length = length)?;
+            checks.write_header(|header| {
+                header.synced_length = length;
+                header.frontier = frontier;
+                if header.own_until != u64::MAX {
+                    header.own_until = header.own_until.min(length);
+                }
+            })?;
             checks.sync()?;
         }
         // Only the tail is appended to; other chunks need not stay open.
@@ -205,12 +220,13 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // Says that records from here on are somebody else's. Not synced: if this is lost, the next writer
-        // only checks more than it needs to.
+        // Says that records from here on are somebody else's, once all of ours are durable. What fails here costs only
+        // that the next writer looks at the records since the last sync.
+        if !self.announced || self.sync_failed || self.sync().is_err() {
+            return;
+        }
         let length = u64::from(self.header.length);
-        if let Some(checks) = &mut self.checks
-            && self.announced
-        {
+        if let Some(checks) = &mut self.checks {
             let _ = checks.write_header(|header| header.own_until = length);
         }
     }

@@ -11,6 +11,7 @@ use std::mem::MaybeUninit;
 
 use super::region::Region;
 use super::snapshot::Snapshot;
+use super::verdict::Verdict;
 use super::{Store, names};
 use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
@@ -165,7 +166,8 @@ impl Store {
         }
         let mut decoded = rows::Decoded::into(row);
         let length = location.decoded_length as usize;
-        codec::decompress(stored, self.dictionary_for(location)?, &mut decoded, length)
+        let dictionary = self.dictionary_for(location).map_err(|error| error.for_record(index))?;
+        codec::decompress(stored, dictionary, &mut decoded, length)
             .map_err(|error| self.damaged(index, location, error))?;
         decoded.finish()
     }
@@ -198,13 +200,9 @@ impl Store {
         let check = snapshot.check(index).map_err(|error| {
             Error::io("read the checks", self.file(names::CHECKS), error).for_record(index)
         })?;
-        match check.for_location(location) {
-            Some(crc) if crc != crc32fast::hash(stored) => Err(self.damaged(
-                index,
-                location,
-                Error::corrupt("the stored bytes do not match their checksum"),
-            )),
-            _ => Ok(()),
+        match snapshot.judge(index, location, check, crc32fast::hash(stored)) {
+            Verdict::Damaged(why) => Err(self.damaged(index, location, Error::corrupt(why))),
+            Verdict::Sound | Verdict::Unknown => Ok(()),
         }
     }
 
