@@ -5,8 +5,11 @@
 
 use std::path::Path;
 
-use loaderx_core::{Codec, CreateOptions, DType, Dense, Schema, Store};
+use loaderx_core::store::train_dictionary;
+use loaderx_core::{Codec, CreateOptions, DType, Dense, OpenOptions, Schema, Store};
+use loaderx_tests::churn::{Churn, Operation};
 use loaderx_tests::model::Model;
+use loaderx_tests::process::Running;
 use loaderx_tests::python::{self, Python};
 use loaderx_tests::random::Random;
 use serde_json::json;
@@ -172,5 +175,102 @@ fn appends_of_both_sides_share_one_store() {
                 assert!(python.read(&path) == model.records);
             }
         }
+    }
+}
+
+#[test]
+fn deletes_and_compactions_of_both_sides_in_any_order_keep_every_record() {
+    let Some(mut python) = start() else { return };
+    for (codec, name) in [(Codec::Raw, "raw"), (Codec::zstd(), "zstd")] {
+        for seed in 0..3 {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("x");
+            create(&path, codec);
+            let (mut random, mut model) = (Random::new(seed), Model::default());
+            let mut churn = Churn::new(seed, 700);
+            for step in 0..30 {
+                let operation = churn.step(model.records.len());
+                if random.one_in(2) {
+                    match &operation {
+                        Operation::Append(records) => drop(python.append(&path, records, name)),
+                        Operation::Delete(indices) => python.delete(&path, indices),
+                        Operation::Compact => python.compact(&path),
+                        Operation::Sync => {}
+                    }
+                } else {
+                    // Without a sync of its own: closing is enough.
+                    operation.apply(&mut Store::open_writable(&path).unwrap()).unwrap();
+                }
+                operation.apply_to_model(&mut model);
+                assert!(
+                    python.read(&path) == model.records,
+                    "seed {seed}, step {step}: Python after {operation:?}"
+                );
+                let store = OpenOptions::new().verify(true).open(&path).unwrap();
+                model.compare(&store).unwrap_or_else(|wrong| panic!("seed {seed}, step {step}: {wrong}"));
+                let report = store.verify().unwrap();
+                assert!(report.is_sound(), "seed {seed}, step {step}: a false alarm: {report:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_dictionary_of_either_side_serves_both() {
+    let Some(mut python) = start() else { return };
+    let samples = Random::new(9).records(800, 200, 500);
+    let dir = tempfile::tempdir().unwrap();
+
+    let ours = dir.path().join("ours");
+    let slices: Vec<&[u8]> = samples.iter().map(Vec::as_slice).collect();
+    let dictionary = train_dictionary(&slices, None).unwrap().into_dictionary().unwrap();
+    let mut model = Model::default();
+    drop(CreateOptions::new().codec(Codec::zstd_dict()).dictionary(dictionary).create(&ours).unwrap());
+    let theirs = dir.path().join("theirs");
+    let trained = python.request(&json!({
+        "do": "train", "path": theirs, "records": python::texts(&samples), "target": 8192,
+    }));
+    assert!(trained.unwrap().as_u64().unwrap() > 256);
+
+    for path in [&ours, &theirs] {
+        model.records.clear();
+        for round in 0..4 {
+            let records = Random::new(100 + round).records(40, 100, 500);
+            let first = if round % 2 == 0 {
+                let store = OpenOptions::new().writable(true).codec(Codec::zstd_dict()).open(path).unwrap();
+                store.append_slices(records.iter().map(Vec::as_slice)).unwrap()
+            } else {
+                python.append(path, &records, "zstd_dict")
+            };
+            assert_eq!(first, model.append(&records));
+            assert!(python.read(path) == model.records);
+            let store = OpenOptions::new().verify(true).open(path).unwrap();
+            model.assert_holds(&store);
+        }
+        let stats = Store::open(path).unwrap().stats().unwrap();
+        assert!(stats.zstd_dict_records > 80, "{stats:?}");
+    }
+}
+
+#[test]
+fn records_of_python_survive_a_kill_of_the_rust_writer_that_came_after() {
+    let Some(mut python) = start() else { return };
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x");
+    create(&path, Codec::Raw);
+    let mut model = Model::default();
+    let mut random = Random::new(12);
+    for _ in 0..3 {
+        let records = random.records(10, 1, 200);
+        python.append(&path, &records, "raw");
+        model.append(&records);
+        let mut child =
+            Running::start(env!("CARGO_BIN_EXE_store_child"), ["hold-after-append", path.to_str().unwrap()]);
+        assert_eq!(child.line(), format!("ok {}", model.records.len()));
+        child.kill();
+        model.append(&[b"appended".to_vec()]);
+        let store = Store::open_writable(&path).unwrap();
+        assert_eq!(store.recovery().and_then(|recovery| recovery.truncated_at), None);
+        model.assert_holds(&store);
     }
 }

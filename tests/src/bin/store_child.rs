@@ -5,6 +5,7 @@
 //! store_child grow PATH COUNT          appends until there are COUNT records, then says so
 //! store_child watch PATH COUNT         reads what is appended until COUNT records were seen
 //! store_child hold PATH read|write     opens, says so, keeps it open until its input ends
+//! store_child hold-after-append PATH   appends one record, says so, keeps the store open
 //! store_child once PATH read|append|delete|compact|recover
 //! ```
 //!
@@ -26,6 +27,7 @@ fn main() {
         ["grow", path, count] => grow(path, count.parse().unwrap()),
         ["watch", path, count] => watch(path, count.parse().unwrap()),
         ["hold", path, how] => hold(path, how == "write"),
+        ["hold-after-append", path] => hold_after_append(path),
         ["once", path, what] => once(path, what),
         _ => panic!("unknown arguments {arguments:?}"),
     };
@@ -94,6 +96,13 @@ fn hold(path: &str, writable: bool) -> Result<()> {
     // The parent closes our input when it is done with us.
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
     drop(store);
+    Ok(())
+}
+
+fn hold_after_append(path: &str) -> Result<()> {
+    let store = Store::open_writable(path)?;
+    println!("ok {}", store.append_fixed(b"appended", 8)?);
+    std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
     Ok(())
 }
 

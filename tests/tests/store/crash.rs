@@ -219,9 +219,9 @@ fn a_power_cut_at_any_call_may_lose_any_class_of_unsynced_writes() {
                     .collect();
                 let disk = disk.deep_clone();
                 disk.power_cut(|unsynced| lost.contains(&unsynced.class));
-                assert_recovers(&disk, |store| outcome.allows_after_power_cut(store), &|| {
-                    format!("{}, power cut at call {k}, lost: {lost:?}", scenario.name)
-                });
+                let what = || format!("{}, power cut at call {k}, lost: {lost:?}", scenario.name);
+                assert_reads_truth(&disk, &outcome, &what);
+                assert_recovers(&disk, |store| outcome.allows_after_power_cut(store), &what);
             }
         }
     }
@@ -237,9 +237,9 @@ fn a_power_cut_at_any_call_may_lose_any_single_writes() {
                 let odds = 2 + seed % 3;
                 let disk = disk.deep_clone();
                 disk.power_cut(|_| random.one_in(odds));
-                assert_recovers(&disk, |store| outcome.allows_after_power_cut(store), &|| {
-                    format!("{}, power cut at call {k}, seed {seed}", scenario.name)
-                });
+                let what = || format!("{}, power cut at call {k}, seed {seed}", scenario.name);
+                assert_reads_truth(&disk, &outcome, &what);
+                assert_recovers(&disk, |store| outcome.allows_after_power_cut(store), &what);
             }
         }
     }

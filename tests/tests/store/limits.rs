@@ -95,6 +95,8 @@ fn move_frontier(path: &Path, chunk: u16, offset: u32) {
     let meta = fs::File::options().write(true).open(path.join("meta.zr")).unwrap();
     meta.write_all_at(&chunk.to_le_bytes(), 6).unwrap();
     meta.write_all_at(&offset.to_le_bytes(), 8).unwrap();
+    // Which remembers where the frontier was.
+    fs::remove_file(path.join("check.zr")).unwrap();
     for chunk in 0..=chunk {
         let file = fs::File::create(path.join(format!("{chunk}.zr"))).unwrap();
         file.set_len(u64::from(offset)).unwrap();

@@ -1,10 +1,12 @@
 //! The store: what goes in comes out, whatever happens in between.
 
 mod append_gather;
+mod bit_flips;
 mod crash;
 mod format_document;
 mod golden;
 mod limits;
+mod model;
 mod operations;
 mod truncation;
 mod verify_repair;
