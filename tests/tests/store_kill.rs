@@ -41,8 +41,10 @@ fn run(codec: Codec, format: FormatVersion, max_record: usize, seed: u64) -> Met
             .map(String::from);
         let mut child = Running::start(CHILD, arguments);
         assert_eq!(child.line(), format!("ready {}", model.records.len()));
-        std::thread::sleep(Duration::from_micros(random.below(120_000)));
-        let lines = child.kill();
+        // After some operations, and somewhere within the next.
+        let mut lines: Vec<String> = (0..random.below(6)).map(|_| child.line()).collect();
+        std::thread::sleep(Duration::from_micros(random.below(15_000)));
+        lines.extend(child.kill());
         // The last line may have been cut by the kill; only a line with a number that follows counts.
         let done = lines.iter().enumerate().take_while(|(i, line)| line.as_str() == i.to_string()).count();
 
