@@ -6,7 +6,7 @@
 //! or replaces a record without knowing this file (the Python package) leaves a tag that does not fit, and
 //! the record counts as unchecked.
 
-use super::{Compression, FormatVersion, Header, Location};
+use super::{Compression, Header, Location};
 use crate::error::{Error, Result};
 
 /// Bytes of one header slot.
@@ -158,12 +158,8 @@ impl CheckHeader {
             return None;
         }
         let (length, frontier) = (u64::from(header.length), (header.tail_chunk, header.tail_offset));
-        let impossible = match header.version {
-            // Every append moves the frontier.
-            FormatVersion::V3 => length > self.own_until && frontier == self.frontier,
-            // Whoever writes version 4 keeps this file.
-            FormatVersion::V4 => length != self.own_until || frontier != self.frontier,
-        };
+        // Every append moves the frontier, and ours say first that a writer is at work.
+        let impossible = length > self.own_until && frontier == self.frontier;
         impossible.then(|| {
             format!(
                 "the header says {length} records and a frontier at byte {} of chunk {}; they were left as {} records \
