@@ -62,4 +62,11 @@ fn open_many() {
             black_box(store.gather_fixed(&indices, 16, &mut room).expect("a gather"));
         })
         .run();
+    Work::new(format!("statistics of {records} records"), 0, records as u64)
+        .variant("Store::stats", || {
+            let stats = store.stats().expect("statistics");
+            assert_eq!(stats.records, records as u64);
+            black_box(stats);
+        })
+        .run();
 }
