@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use loaderx_core::convert::{ImportOptions, import_idx};
-use loaderx_core::{Codec, DType, Dense, DenseWriter, Ragged, RaggedWriter, Store};
+use loaderx_core::convert::{ImportOptions, Part, import_idx, rewrite};
+use loaderx_core::{Codec, DType, DenseWriter, RaggedWriter, Store};
 
 use crate::harness::Outcome;
 
@@ -165,29 +165,10 @@ impl Data {
     }
 
     fn recode(&self, set: Set, codec: Codec, path: &Path) -> Outcome<()> {
-        let raw = self.store(set, "raw");
-        if set.is_ragged() {
-            let from = Ragged::open(&raw)?;
-            let to = RaggedWriter::create(path, from.dtype(), from.item_shape(), codec)?;
-            for indices in blocks(from.len()) {
-                let batch = from.batch(&indices)?;
-                to.append_bytes(batch.values().as_bytes(), &batch.lengths().collect::<Vec<_>>())?;
-            }
-            to.finish()?;
-        } else {
-            let from = Dense::open(&raw)?;
-            let to = DenseWriter::create(path, from.dtype(), from.item_shape(), codec)?;
-            for indices in blocks(from.len()) {
-                to.append_bytes(from.batch(&indices)?.data().as_bytes())?;
-            }
-            to.finish()?;
-        }
+        let raw = Store::open(self.store(set, "raw"))?;
+        rewrite(vec![Part::all(&raw)], path, &ImportOptions::new().codec(codec))?;
         Ok(())
     }
-}
-
-fn blocks(len: u64) -> impl Iterator<Item = Vec<u64>> {
-    (0..len).step_by(10_000).map(move |first| (first..len.min(first + 10_000)).collect())
 }
 
 /// A small generator; the data need to be irregular, not random.

@@ -12,20 +12,25 @@ use crate::io::{Access, Directory};
 use crate::schema;
 
 impl CreateOptions {
+    /// The dictionary that the store will have; refuses a codec that needs one without one.
+    pub(super) fn parsed_dictionary(&self) -> Result<Option<Dictionary>> {
+        match (&self.codec, &self.dictionary) {
+            (_, Some(bytes)) => Dictionary::new(bytes.clone()).map(Some),
+            (Codec::ZstdDict { .. }, None) => {
+                Err(Error::invalid("the codec zstd_dict needs a dictionary, and none is given")
+                    .with_hint("train one with train_dictionary() from a sample of the records"))
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// As [`CreateOptions::create`], in a directory of any kind.
     ///
     /// # Errors
     ///
     /// As [`CreateOptions::create`].
     pub fn create_in(&self, directory: Arc<dyn Directory>) -> Result<Store> {
-        let dictionary = match (&self.codec, &self.dictionary) {
-            (_, Some(bytes)) => Some(Dictionary::new(bytes.clone())?),
-            (Codec::ZstdDict { .. }, None) => {
-                return Err(Error::invalid("the codec zstd_dict needs a dictionary, and none is given")
-                    .with_hint("train one with train_dictionary() from a sample of the records"));
-            }
-            _ => None,
-        };
+        let dictionary = self.parsed_dictionary()?;
         let path = directory.path().to_path_buf();
         // Before the lock, to leave a foreign directory as it is; and after, as another may be creating too.
         refuse_existing(directory.as_ref())?;

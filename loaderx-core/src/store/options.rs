@@ -90,6 +90,8 @@ impl CreateOptions {
     /// [`AlreadyExists`](crate::ErrorKind::AlreadyExists) when a store, or what is left of one, is there already;
     /// when the codec needs a dictionary and none is given; when the directory cannot be written.
     pub fn create(&self, path: impl AsRef<Path>) -> Result<Store> {
+        // Before the directory is made: what is refused leaves nothing behind.
+        self.parsed_dictionary()?;
         let path = path.as_ref();
         let disk =
             Disk::create(path).map_err(|error| Error::io("create the store's directory", path, error))?;

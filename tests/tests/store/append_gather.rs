@@ -255,3 +255,12 @@ fn what_is_not_a_file_is_refused_and_not_waited_for() {
         }
     }
 }
+
+#[test]
+fn a_codec_without_its_dictionary_is_refused_before_a_directory_is_made() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x");
+    let error = Store::create(&path, CreateOptions::new().codec(Codec::zstd_dict())).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidArgument);
+    assert!(!path.exists(), "a refused store left its directory behind");
+}
