@@ -5,6 +5,7 @@ mod bit_flips;
 mod crash;
 mod format_document;
 mod golden;
+mod hostile;
 mod limits;
 mod model;
 mod operations;
