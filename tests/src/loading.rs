@@ -153,6 +153,15 @@ pub fn threads() -> usize {
     status("Threads:")
 }
 
+/// The threads that the calling test is made of: itself, those of a loader, and unnamed ones that it has started, which
+/// inherit its name. The test harness starts and ends threads of other tests meanwhile.
+pub fn threads_of_this_test() -> usize {
+    let own = std::fs::read_to_string("/proc/thread-self/comm").unwrap();
+    let tasks = std::fs::read_dir("/proc/self/task").unwrap();
+    let names = tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("comm")).ok());
+    names.filter(|name| *name == own || name.starts_with("loaderx-")).count()
+}
+
 /// Anonymous memory of this process, in KiB.
 pub fn anonymous_kib() -> usize {
     status("RssAnon:")

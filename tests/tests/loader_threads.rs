@@ -1,7 +1,6 @@
 //! Threads: as many as asked for, none left behind, never one that waits for ever; memory in flight has a cap.
 //!
-//! These tests count the threads of the process, so each runs alone: one process a test under nextest, and a lock
-//! for the plain test harness.
+//! These tests count threads, so each runs alone: one process a test under nextest, and a lock for the plain harness.
 #![forbid(unsafe_code)]
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -11,7 +10,7 @@ use std::time::{Duration, Instant};
 use loaderx_core::sampler::{Pass, Sequential};
 use loaderx_core::view::{Column, Request, Source};
 use loaderx_core::{Batch, Loader, Result};
-use loaderx_tests::loading::{Faulty, Numbers, threads};
+use loaderx_tests::loading::{Faulty, Numbers, threads_of_this_test as threads};
 
 static ALONE: Mutex<()> = Mutex::new(());
 
