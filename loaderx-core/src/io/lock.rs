@@ -8,6 +8,7 @@
 use std::fs::{self, TryLockError};
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use super::LockGuard;
 
@@ -19,6 +20,22 @@ const WRITER_FILE: &str = "lock.zr";
 const PRESENCE_FILE: &str = "meta.zr";
 #[cfg(windows)]
 const PRESENCE_FILE: &str = "presence.zr";
+
+/// How often and how long to wait for a lock that is held.
+const ATTEMPTS: u32 = 20;
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Tries for a tenth of a second. A program that starts another has, from the fork to the exec, a child with copies of
+/// all its descriptors: a lock that has just been released is held until then by nobody that anyone knows of.
+fn patiently(attempt: impl Fn() -> Result<(), TryLockError>) -> Result<(), TryLockError> {
+    for _ in 1..ATTEMPTS {
+        match attempt() {
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+            done => return done,
+        }
+    }
+    attempt()
+}
 
 #[derive(Debug)]
 pub(super) struct FileLock {
@@ -40,7 +57,7 @@ impl FileLock {
         if cfg!(windows) {
             open(PRESENCE_FILE)?;
         }
-        match file.try_lock() {
+        match patiently(|| file.try_lock()) {
             Ok(()) => Ok(Some(Self { file: Some(file) })),
             Err(TryLockError::WouldBlock) => Ok(None),
             Err(TryLockError::Error(error)) => Err(error),
@@ -55,7 +72,7 @@ impl FileLock {
             }
             Err(error) => return Err(error),
         };
-        match file.try_lock_shared() {
+        match patiently(|| file.try_lock_shared()) {
             Ok(()) => Ok(Some(Self { file: Some(file) })),
             Err(TryLockError::WouldBlock) => Ok(None),
             // A file system without locks can be read; what needs a lock to be safe is refused in `upgrade`.
@@ -77,7 +94,7 @@ impl LockGuard for FileLock {
         if cfg!(windows) {
             file.unlock()?;
         }
-        match file.try_lock() {
+        match patiently(|| file.try_lock()) {
             Ok(()) => Ok(true),
             Err(TryLockError::WouldBlock) => {
                 // The attempt may have dropped the shared lock. Nobody can have taken the exclusive one
