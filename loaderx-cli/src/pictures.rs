@@ -10,19 +10,22 @@ const LEVELS: &[u8] = b" .:-=+*#%@";
 /// Pictures are not drawn wider than this many characters.
 const MAX_WIDTH: u32 = 80;
 
-/// The record as a picture: `u8` of shape `[height, width]` or `[height, width, 1, 3 or 4]`, or an encoded image.
+/// The record as a picture: `u8` of shape `[height, width]` or `[height, width, 1, 3 or 4]`, or an encoded image, which
+/// plain bytes may be too.
 pub(crate) fn picture(record: &[u8], schema: Option<&Schema>) -> Result<DynamicImage> {
     let refused = || {
         Error::new(ErrorKind::SchemaMismatch, "the records are no pictures").with_hint(
-            "pictures are u8 of shape [height, width] or [height, width, channels], or encoded images",
+            "pictures are u8 of shape [height, width] or [height, width, channels], or encoded images; of a store without \
+             a schema, say what they are with --dtype and --shape",
         )
     };
-    let schema = schema.ok_or_else(refused)?;
+    let encoded = || image::load_from_memory(record).map_err(|error| refused().caused_by(error));
+    let Some(schema) = schema else { return encoded() };
     if schema.dtype() != DType::U8 {
         return Err(refused());
     }
     if schema.kind() == Kind::Ragged {
-        return image::load_from_memory(record).map_err(|error| refused().caused_by(error));
+        return encoded();
     }
     let side = |side: usize| u32::try_from(side).map_err(|_| refused());
     let pixels = record.to_vec();

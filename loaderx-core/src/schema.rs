@@ -193,6 +193,23 @@ impl Schema {
         }
         Err(Error::new(ErrorKind::SchemaMismatch, format!("the store holds {self}, not {wanted}")))
     }
+
+    /// Refuses a number of bytes that no record of this schema has.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::SchemaMismatch`] when a dense record has another size, or a ragged one no whole number of rows.
+    pub fn check_record_bytes(&self, bytes: u64) -> Result<()> {
+        let item = self.item_bytes() as u64;
+        let fits = match self.kind {
+            Kind::Ragged if item > 0 => bytes.is_multiple_of(item),
+            _ => bytes == item,
+        };
+        if fits {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::SchemaMismatch, format!("{bytes} bytes are no record of {self}")))
+    }
 }
 
 impl std::fmt::Display for Schema {
@@ -204,6 +221,15 @@ impl std::fmt::Display for Schema {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn records_have_the_size_of_their_shape_or_whole_rows() {
+        let fitting = |schema: Schema| (0..10).filter(move |&bytes| schema.check_record_bytes(bytes).is_ok());
+        assert!(fitting(Schema::dense(DType::I16, &[2]).unwrap()).eq([4]));
+        assert!(fitting(Schema::ragged(DType::I16, &[2]).unwrap()).eq([0, 4, 8]));
+        assert!(fitting(Schema::dense(DType::U8, &[0]).unwrap()).eq([0]));
+        assert!(fitting(Schema::ragged(DType::U8, &[0]).unwrap()).eq([0]));
+    }
 
     /// Written by the Python package for a dense `<f4` store of shape (4,), raw.
     const PYTHON: &str = "86a46b696e64a564656e7365a56474797065a33c6634aa6974656d5f7368617065\

@@ -2,10 +2,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use loaderx_core::{Error, ErrorKind};
+use loaderx_core::{Error, ErrorKind, Schema, Store};
 use serde_json::{Map, Value};
 
 use super::delete::Indices;
+use super::described::Described;
 use crate::output::{Outcome, Output};
 use crate::pictures;
 use crate::target::Target;
@@ -32,7 +33,8 @@ pub(crate) struct HeadArgs {
   loaderx cat train 0 17 100..110
   loaderx cat train --json > train.jsonl             # one JSON value a line
   loaderx cat train/image 7 --png pictures
-  loaderx cat train/text 3 --raw")]
+  loaderx cat train/text 3 --raw
+  loaderx cat from-python 3 --dtype u8 --shape 28,28 --image")]
 pub(crate) struct CatArgs {
     /// The store or dataset.
     path: PathBuf,
@@ -61,6 +63,9 @@ struct Form {
     /// Write records that are pictures as PNG files into this directory.
     #[arg(long, value_name = "DIR")]
     png: Option<PathBuf>,
+
+    #[command(flatten)]
+    described: Described,
 }
 
 impl HeadArgs {
@@ -92,6 +97,7 @@ impl Form {
         indices: impl Iterator<Item = u64>,
         output: &Output,
     ) -> Outcome {
+        let schema = self.described.of_records(target, path)?;
         if let Some(directory) = &self.png {
             fs::create_dir_all(directory)
                 .map_err(|error| Error::io("create the directory for pictures", directory, error))?;
@@ -103,13 +109,17 @@ impl Form {
             if self.raw {
                 output.raw(&target.single(path)?.get(index)?)?;
             } else if self.image || self.png.is_some() {
-                self.show_picture(path, target, index, output)?;
+                self.show_picture(target.single(path)?, schema.as_ref(), index, output)?;
             } else if output.is_json() {
-                let value = json_record(target, index)?;
+                let value = json_record(target, schema.as_ref(), index)?;
                 output.raw(format!("{value}\n").as_bytes())?;
             } else {
                 for (name, store) in &target.streams {
-                    let text = to_text(&store.get(index)?, store.schema(), self.full);
+                    let text = to_text(
+                        &record(store, schema.as_ref(), index)?,
+                        store.schema().or(schema.as_ref()),
+                        self.full,
+                    );
                     let name = if name.is_empty() { String::new() } else { format!(" {name}") };
                     output.line(format_args!("{index}{name}: {text}"))?;
                 }
@@ -118,9 +128,8 @@ impl Form {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn show_picture(&self, path: &Path, target: &Target, index: u64, output: &Output) -> Outcome {
-        let store = target.single(path)?;
-        let picture = pictures::picture(&store.get(index)?, store.schema())
+    fn show_picture(&self, store: &Store, schema: Option<&Schema>, index: u64, output: &Output) -> Outcome {
+        let picture = pictures::picture(&record(store, schema, index)?, store.schema().or(schema))
             .map_err(|error| error.at_path(store.path()).for_record(index))?;
         if let Some(directory) = &self.png {
             let file = directory.join(format!("{index}.png"));
@@ -135,11 +144,22 @@ impl Form {
     }
 }
 
+/// A record's bytes, which must be what was said that they are.
+fn record(store: &Store, schema: Option<&Schema>, index: u64) -> loaderx_core::Result<Vec<u8>> {
+    let bytes = store.get(index)?;
+    if let Some(schema) = schema {
+        schema
+            .check_record_bytes(bytes.len() as u64)
+            .map_err(|error| error.at_path(store.path()).for_record(index))?;
+    }
+    Ok(bytes)
+}
+
 /// The record itself, or an object of the streams' records.
-fn json_record(target: &Target, index: u64) -> loaderx_core::Result<Value> {
+fn json_record(target: &Target, schema: Option<&Schema>, index: u64) -> loaderx_core::Result<Value> {
     let mut object = Map::new();
     for (name, store) in &target.streams {
-        let value = to_json(&store.get(index)?, store.schema());
+        let value = to_json(&record(store, schema, index)?, store.schema().or(schema));
         if !target.is_dataset {
             return Ok(value);
         }

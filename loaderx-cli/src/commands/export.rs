@@ -6,6 +6,7 @@ use loaderx_core::convert::{ExportOptions, Staging, export_files, export_npy, ex
 use loaderx_core::{Error, Store};
 use serde_json::json;
 
+use super::described::Described;
 use crate::bytes::grouped;
 use crate::output::{Outcome, Output};
 use crate::progress::Bar;
@@ -24,12 +25,14 @@ enum ExportFormat {
 
 /// Write a store or dataset as npy, Parquet or plain files.
 ///
-/// Importing it again gives the same bytes.
+/// Importing it again gives the same bytes. Plain bytes of a store without a schema become a binary column or files, or
+/// an array when it is said what they are.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   loaderx export train/image image.npy
   loaderx export train train.parquet
-  loaderx export scans scans-back --format files")]
+  loaderx export scans scans-back --format files
+  loaderx export from-python digits.npy --dtype u8 --shape 28,28")]
 pub(crate) struct Args {
     /// The store or dataset to read.
     source: PathBuf,
@@ -40,13 +43,25 @@ pub(crate) struct Args {
     /// The format; by default that of the destination's name.
     #[arg(long, value_enum)]
     format: Option<ExportFormat>,
+
+    #[command(flatten)]
+    described: Described,
 }
 
 impl Args {
     pub(crate) fn run(&self, output: &Output) -> Outcome {
         let target = Target::open(&self.source)?;
-        let options = ExportOptions::new().progress(Bar::new(output));
-        let records = match self.format()? {
+        let format = self.format()?;
+        let mut options = ExportOptions::new().progress(Bar::new(output));
+        if let Some(schema) = self.described.of(&target, &self.source)? {
+            if format == ExportFormat::Files {
+                return Err(Error::invalid("files hold the records' bytes as they are")
+                    .with_hint("leave out --dtype and --shape")
+                    .into());
+            }
+            options = options.schema(schema);
+        }
+        let records = match format {
             ExportFormat::Npy if target.is_dataset => export_arrays(&target, &self.dest, &options)?,
             ExportFormat::Npy => export_npy(target.single(&self.source)?, &self.dest, &options)?,
             ExportFormat::Parquet => {

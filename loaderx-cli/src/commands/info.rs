@@ -5,6 +5,7 @@ use loaderx_core::store::Stats;
 use loaderx_core::{Kind, Store};
 use serde_json::{Value, json};
 
+use super::storage::described;
 use crate::bytes::{grouped, human, quotient};
 use crate::output::{Failure, Outcome, Output};
 use crate::target::Target;
@@ -63,8 +64,7 @@ impl Description {
         if !name.is_empty() {
             output.line(format_args!("{name}:"))?;
         }
-        let schema = store.schema().map_or("plain bytes, no schema".to_owned(), ToString::to_string);
-        output.line(format_args!("  records     {schema}"))?;
+        output.line(format_args!("  records     {}", described(store.schema())))?;
         output.line(format_args!(
             "  format      version {}, codec {}",
             stats.format.number(),

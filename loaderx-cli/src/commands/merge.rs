@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use loaderx_core::convert::{Part, rewrite, rewrite_streams};
 use loaderx_core::{Error, ErrorKind, Result, Store};
 
+use super::described::{Described, part};
 use super::storage::{Storage, report};
 use crate::output::{Outcome, Output};
 use crate::target::Target;
@@ -19,6 +20,9 @@ pub(crate) struct Args {
     /// The store or dataset to make.
     #[arg(long, short)]
     output: PathBuf,
+
+    #[command(flatten)]
+    described: Described,
 
     #[command(flatten)]
     storage: Storage,
@@ -41,9 +45,12 @@ impl Args {
                 .into());
             }
         }
+        let schema = self.described.of(first, self.sources.first().unwrap_or(&self.output))?;
         let parts = |stream: usize| {
             let stores = targets.iter().filter_map(|target| target.streams.get(stream));
-            stores.map(|(_, store)| Part::all(AsRef::<Store>::as_ref(store))).collect::<Vec<_>>()
+            stores
+                .map(|(_, store)| part(Part::all(AsRef::<Store>::as_ref(store)), schema.as_ref()))
+                .collect::<Vec<_>>()
         };
         let done = if first.is_dataset {
             let streams = names.iter().enumerate().map(|(stream, name)| (*name, parts(stream))).collect();

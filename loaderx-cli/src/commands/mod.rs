@@ -4,6 +4,7 @@ pub(crate) mod bench;
 pub(crate) mod cat;
 pub(crate) mod compact;
 pub(crate) mod delete;
+pub(crate) mod described;
 pub(crate) mod export;
 pub(crate) mod generate;
 pub(crate) mod import;

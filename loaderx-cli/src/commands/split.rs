@@ -6,12 +6,13 @@ use loaderx_core::sampler::{IndexMap, Split, split};
 use loaderx_core::{Error, Result};
 use serde_json::json;
 
+use super::described::{Described, part};
 use super::storage::{Storage, report, to_json};
 use crate::output::{Outcome, Output};
 use crate::target::Target;
 
 /// Records are mapped to their places in blocks of this many.
-const BLOCK: usize = 1 << 12;
+const BLOCK: u64 = 1 << 12;
 
 /// Divide a store or dataset into two new ones, at random or in order.
 ///
@@ -44,6 +45,9 @@ pub(crate) struct Args {
     in_order: bool,
 
     #[command(flatten)]
+    described: Described,
+
+    #[command(flatten)]
     storage: Storage,
 }
 
@@ -65,9 +69,9 @@ impl Args {
         }
         let parts = [(&self.first, first, 0..middle), (&self.second, second, middle..target.len())];
         let mut made: Vec<Imported> = Vec::new();
-        for (dest, part, range) in parts {
+        for (dest, half, range) in parts {
             let indices = || -> Box<dyn Iterator<Item = u64>> {
-                if self.in_order { Box::new(range.clone()) } else { Box::new(mapped(&part)) }
+                if self.in_order { Box::new(range.clone()) } else { Box::new(Mapped::new(&half)) }
             };
             made.push(self.write(&target, dest, &indices, output)?);
         }
@@ -88,24 +92,53 @@ impl Args {
         output: &Output,
     ) -> Result<Imported> {
         let options = self.storage.options(output);
+        let schema = self.described.of(target, &self.source)?;
         if target.is_dataset {
             let streams = target
                 .streams
                 .iter()
-                .map(|(name, store)| (name.as_str(), vec![Part::at(store, indices())]))
+                .map(|(name, store)| (name.as_str(), vec![part(Part::at(store, indices()), schema.as_ref())]))
                 .collect();
             return rewrite_streams(streams, dest, &options);
         }
-        rewrite(vec![Part::at(target.single(&self.source)?, indices())], dest, &options)
+        rewrite(
+            vec![part(Part::at(target.single(&self.source)?, indices()), schema.as_ref())],
+            dest,
+            &options,
+        )
     }
 }
 
-/// The indices of a part, in its order.
-fn mapped(part: &Split) -> impl Iterator<Item = u64> + use<> {
-    let part = part.clone();
-    (0..part.len()).step_by(BLOCK).flat_map(move |start| {
-        let mut block: Vec<u64> = (start..part.len().min(start + BLOCK as u64)).collect();
-        part.map(&mut block);
-        block
-    })
+/// The indices of a part, in its order, mapped block by block.
+struct Mapped {
+    part: Split,
+    next: u64,
+    block: std::vec::IntoIter<u64>,
+}
+
+impl Mapped {
+    fn new(part: &Split) -> Self {
+        Self { part: part.clone(), next: 0, block: Vec::new().into_iter() }
+    }
+}
+
+impl Iterator for Mapped {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        if let Some(index) = self.block.next() {
+            return Some(index);
+        }
+        let end = self.part.len().min(self.next + BLOCK);
+        let mut block: Vec<u64> = (self.next..end).collect();
+        self.part.map(&mut block);
+        self.next = end;
+        self.block = block.into_iter();
+        self.block.next()
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.part.len() - self.next).map(|left| left + self.block.len());
+        (left.unwrap_or(usize::MAX), left.ok())
+    }
 }

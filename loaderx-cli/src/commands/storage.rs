@@ -1,9 +1,9 @@
 //! How new stores are stored: the options that every command has which writes some.
 
 use clap::ValueEnum;
-use loaderx_core::Codec;
 use loaderx_core::convert::{ImportOptions, Imported};
 use loaderx_core::format::FormatVersion;
+use loaderx_core::{Codec, Schema};
 use serde_json::{Value, json};
 
 use crate::bytes::{grouped, human};
@@ -59,6 +59,11 @@ impl Storage {
     }
 }
 
+/// What records are, in words.
+pub(crate) fn described(schema: Option<&Schema>) -> String {
+    schema.map_or("plain bytes, no schema".to_owned(), ToString::to_string)
+}
+
 /// Prints what was made.
 pub(crate) fn report(done: &Imported, output: &Output) -> Result<(), Failure> {
     output.line(format_args!("{}: {} records", done.path.display(), grouped(done.records)))?;
@@ -66,7 +71,7 @@ pub(crate) fn report(done: &Imported, output: &Output) -> Result<(), Failure> {
         let name = if stream.name.is_empty() { String::new() } else { format!("{}: ", stream.name) };
         output.line(format_args!(
             "  {name}{}, {}, codec {}",
-            stream.schema,
+            described(stream.schema.as_ref()),
             human(stream.bytes),
             stream.codec.name()
         ))?;
@@ -86,9 +91,9 @@ pub(crate) fn to_json(done: &Imported) -> Value {
         .map(|stream| {
             json!({
                 "name": stream.name,
-                "kind": stream.schema.kind().name(),
-                "dtype": stream.schema.dtype().name(),
-                "item_shape": stream.schema.item_shape(),
+                "kind": stream.schema.as_ref().map(|schema| schema.kind().name()),
+                "dtype": stream.schema.as_ref().map(|schema| schema.dtype().name()),
+                "item_shape": stream.schema.as_ref().map(Schema::item_shape),
                 "codec": stream.codec.name(),
                 "format_version": stream.format.number(),
                 "records": stream.records,

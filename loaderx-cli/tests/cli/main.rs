@@ -7,3 +7,4 @@ mod common;
 #[cfg(unix)]
 mod interrupt;
 mod look;
+mod plain;

@@ -47,7 +47,7 @@ impl IdxHeader {
 /// use loaderx_core::convert::{ImportOptions, import_idx};
 ///
 /// let done = import_idx("train-images-idx3-ubyte.gz", "train/image", &ImportOptions::new())?;
-/// println!("{} records of {}", done.records, done.streams[0].schema);
+/// println!("{} records in {}", done.records, done.path.display());
 /// # Ok::<(), loaderx_core::Error>(())
 /// ```
 ///

@@ -43,17 +43,26 @@ impl<'a> Job<'a> {
     }
 
     /// The one store of a job whose destination is that store.
-    pub(super) fn only_stream(&mut self, schema: Schema, records: Option<u64>) -> Result<Sink> {
-        Sink::create(self.staging.path(), "", schema, records, self.options)
+    pub(super) fn only_stream(
+        &mut self,
+        schema: impl Into<Option<Schema>>,
+        records: Option<u64>,
+    ) -> Result<Sink> {
+        Sink::create(self.staging.path(), "", schema.into(), records, self.options)
     }
 
     /// A stream in a folder of its own.
-    pub(super) fn stream(&mut self, name: &str, schema: Schema, records: Option<u64>) -> Result<Sink> {
+    pub(super) fn stream(
+        &mut self,
+        name: &str,
+        schema: impl Into<Option<Schema>>,
+        records: Option<u64>,
+    ) -> Result<Sink> {
         check_stream_name(name)?;
         if !self.names.insert(name.to_owned()) {
             return Err(Error::invalid(format!("two streams would have the name {name:?}")));
         }
-        Sink::create(&self.staging.path().join(name), name, schema, records, self.options)
+        Sink::create(&self.staging.path().join(name), name, schema.into(), records, self.options)
     }
 
     /// Checks that the streams are equally long, makes them durable and gives them their final name.

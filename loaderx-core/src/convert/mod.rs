@@ -22,6 +22,7 @@ mod columnar;
 mod dataset;
 #[cfg(feature = "csv")]
 mod delimited;
+mod described;
 mod export;
 mod files;
 mod format;

@@ -205,8 +205,8 @@ pub struct Imported {
 pub struct ImportedStream {
     /// Its folder within [`Imported::path`]; empty where that is the store itself.
     pub name: String,
-    /// What its records mean.
-    pub schema: Schema,
+    /// What its records mean; `None` where it was rewritten from stores of plain bytes.
+    pub schema: Option<Schema>,
     /// How they are stored.
     pub codec: Codec,
     /// The format version that was chosen.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::blocks::{BLOCK_BYTES, BLOCK_RECORDS};
+use super::described::described;
 use super::job::Job;
 use super::options::{ImportOptions, Imported};
 use super::sink::Sink;
@@ -13,6 +14,7 @@ use crate::store::Store;
 /// Records of a store, in an order.
 pub struct Part<'a> {
     store: &'a Store,
+    schema: Option<Schema>,
     indices: Box<dyn Iterator<Item = u64> + 'a>,
 }
 
@@ -20,12 +22,33 @@ impl<'a> Part<'a> {
     /// Every record of `store`.
     #[must_use]
     pub fn all(store: &'a Store) -> Self {
-        Self { store, indices: Box::new(0..store.len()) }
+        Self::at(store, 0..store.len())
     }
 
     /// The records of `store` at `indices`.
     pub fn at(store: &'a Store, indices: impl Iterator<Item = u64> + 'a) -> Self {
-        Self { store, indices: Box::new(indices) }
+        Self { store, schema: None, indices: Box::new(indices) }
+    }
+
+    /// Says what the records of a store without a schema are, such as one that the Python package wrote from plain
+    /// bytes. They are checked against it, and the new store has it.
+    #[must_use]
+    pub fn described(mut self, schema: Schema) -> Self {
+        self.schema = Some(schema);
+        self
+    }
+
+    /// What the records are: what the store says, else what the caller says.
+    fn schema(&self) -> Result<Option<Schema>> {
+        described(self.store, self.schema.as_ref())
+    }
+
+    /// Records, where the iterator knows.
+    fn records(&self) -> Option<u64> {
+        match self.indices.size_hint() {
+            (least, Some(most)) if least == most => Some(most as u64),
+            _ => None,
+        }
     }
 }
 
@@ -56,13 +79,15 @@ impl std::fmt::Debug for Part<'_> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::SchemaMismatch`] when the stores hold different things, or one has no schema;
-/// [`ErrorKind::OutOfRange`] for an index that its store does not have; [`ErrorKind::AlreadyExists`] when there is
+/// [`ErrorKind::SchemaMismatch`] when the stores hold different things, one has a schema and another none, or a record
+/// is not what [`Part::described`] says; [`ErrorKind::OutOfRange`] for an index that its store does not have; [`ErrorKind::AlreadyExists`] when there is
 /// something in `dest`; when stored bytes are damaged.
 pub fn rewrite(parts: Vec<Part<'_>>, dest: impl AsRef<Path>, options: &ImportOptions) -> Result<Imported> {
     let schema = common_schema(&parts)?;
+    let records = count(&parts);
     let mut job = Job::begin(dest.as_ref(), options)?;
-    let mut sink = job.only_stream(schema, None)?;
+    job.meter.expect(records, None);
+    let mut sink = job.only_stream(schema, records)?;
     for part in parts {
         copy(part, &mut job, &mut sink)?;
     }
@@ -79,10 +104,12 @@ pub fn rewrite_streams(
     dest: impl AsRef<Path>,
     options: &ImportOptions,
 ) -> Result<Imported> {
+    let schemas = streams.iter().map(|(_, parts)| common_schema(parts)).collect::<Result<Vec<_>>>()?;
     let mut job = Job::begin(dest.as_ref(), options)?;
+    job.meter.expect(streams.iter().map(|(_, parts)| count(parts)).sum(), None);
     let mut sinks = Vec::new();
-    for (name, parts) in streams {
-        let mut sink = job.stream(name, common_schema(&parts)?, None)?;
+    for ((name, parts), schema) in streams.into_iter().zip(schemas) {
+        let mut sink = job.stream(name, schema, count(&parts))?;
         for part in parts {
             copy(part, &mut job, &mut sink)?;
         }
@@ -91,19 +118,40 @@ pub fn rewrite_streams(
     job.finish(sinks)
 }
 
-fn common_schema(parts: &[Part<'_>]) -> Result<Schema> {
-    let mut common: Option<&Schema> = None;
-    for part in parts {
-        let schema = part.store.schema().ok_or_else(|| {
-            Error::new(ErrorKind::SchemaMismatch, "the store has no schema, its records are plain bytes")
-                .at_path(part.store.path())
-        })?;
-        match common {
-            Some(common) => schema.require(common).map_err(|error| error.at_path(part.store.path()))?,
-            None => common = Some(schema),
+/// Records of all parts, where all tell.
+fn count(parts: &[Part<'_>]) -> Option<u64> {
+    parts.iter().map(Part::records).sum()
+}
+
+/// The schema of all parts; `None` when each is plain bytes.
+fn common_schema(parts: &[Part<'_>]) -> Result<Option<Schema>> {
+    let Some((first, others)) = parts.split_first() else {
+        return Err(Error::invalid("there are no stores to take records from"));
+    };
+    let common = first.schema()?;
+    for part in others {
+        let own = part.schema()?;
+        if own != common {
+            let words = |schema: &Option<Schema>| {
+                schema.as_ref().map_or("plain bytes without a schema".to_owned(), Schema::to_string)
+            };
+            let error = Error::new(
+                ErrorKind::SchemaMismatch,
+                format!(
+                    "the store holds {}, {} holds {}",
+                    words(&own),
+                    first.store.path().display(),
+                    words(&common)
+                ),
+            )
+            .at_path(part.store.path());
+            return Err(match (own, common) {
+                (Some(_), Some(_)) => error,
+                _ => error.with_hint("say what the records of the store without a schema are (--dtype and --shape on the command line)"),
+            });
         }
     }
-    common.cloned().ok_or_else(|| Error::invalid("there are no stores to take records from"))
+    Ok(common)
 }
 
 fn copy(mut part: Part<'_>, job: &mut Job<'_>, sink: &mut Sink) -> Result<()> {

@@ -19,7 +19,8 @@ const SAMPLE_BYTES: usize = 16 << 20;
 pub(super) struct Sink {
     name: String,
     path: PathBuf,
-    schema: Schema,
+    /// Records of a stream without one are plain bytes.
+    schema: Option<Schema>,
     format: FormatVersion,
     /// The caller insists on the format version.
     fixed_format: bool,
@@ -51,11 +52,11 @@ impl Sink {
     pub(super) fn create(
         path: &Path,
         name: &str,
-        schema: Schema,
+        schema: Option<Schema>,
         records: Option<u64>,
         options: &ImportOptions,
     ) -> Result<Self> {
-        let needs_v4 = first_reason(&schema, records);
+        let needs_v4 = first_reason(schema.as_ref(), records);
         let format = match (options.format, &needs_v4) {
             (Some(format), _) => format,
             (None, Some(_)) => FormatVersion::V4,
@@ -66,7 +67,9 @@ impl Sink {
         {
             return Err(too_much_for_v3(name, reason));
         }
-        if schema.kind() == Kind::Dense && schema.item_bytes() as u64 > format.max_record_bytes() {
+        if let Some(schema) = schema.as_ref().filter(|schema| schema.kind() == Kind::Dense)
+            && schema.item_bytes() as u64 > format.max_record_bytes()
+        {
             return Err(Error::new(
                 ErrorKind::LimitExceeded,
                 format!(
@@ -122,12 +125,13 @@ impl Sink {
 
     /// Adds dense records that lie one after the other; for records of no bytes, use [`Sink::push`].
     pub(super) fn push_all(&mut self, records: &[u8]) -> Result<()> {
-        let size = self.schema.item_bytes();
-        if size == 0 || self.schema.kind() != Kind::Dense || !records.len().is_multiple_of(size) {
+        let dense = self.schema.as_ref().filter(|schema| schema.kind() == Kind::Dense);
+        let size = dense.map_or(0, Schema::item_bytes);
+        if size == 0 || !records.len().is_multiple_of(size) {
             return Err(Error::invalid(format!(
-                "{} bytes are not a whole number of records of {}",
+                "{} bytes are not a whole number of records in stream {:?}",
                 records.len(),
-                self.schema
+                self.name
             )));
         }
         records.chunks_exact(size).try_for_each(|record| self.push(record))
@@ -165,7 +169,10 @@ impl Sink {
     }
 
     fn create_store(&self, codec: Codec) -> Result<Store> {
-        let mut options = CreateOptions::new().codec(codec).schema(self.schema.clone()).format(self.format);
+        let mut options = CreateOptions::new().codec(codec).format(self.format);
+        if let Some(schema) = &self.schema {
+            options = options.schema(schema.clone());
+        }
         if let Some(dictionary) = &self.dictionary {
             options = options.dictionary(dictionary.clone());
         }
@@ -210,23 +217,18 @@ impl Sink {
     }
 
     fn check(&self, record: &[u8]) -> Result<()> {
-        let size = self.schema.item_bytes();
-        let fits = match self.schema.kind() {
-            Kind::Dense => record.len() == size,
-            Kind::Ragged if size == 0 => record.is_empty(),
-            Kind::Ragged => record.len().is_multiple_of(size),
+        let Some(schema) = &self.schema else { return Ok(()) };
+        let place = |error: Error| {
+            let message = format!("{} in stream {:?}", error.message(), self.name);
+            Error::new(ErrorKind::SchemaMismatch, message).for_record(self.records())
         };
-        let describe = |what: String| {
-            Error::new(ErrorKind::SchemaMismatch, format!("{what} in stream {:?}", self.name))
-                .for_record(self.records())
-        };
-        if !fits {
-            return Err(describe(format!("{} bytes are no record of {}", record.len(), self.schema)));
-        }
-        if self.schema.dtype() == DType::Bool
+        schema.check_record_bytes(record.len() as u64).map_err(place)?;
+        if schema.dtype() == DType::Bool
             && let Some(value) = record.iter().find(|&&value| value > 1)
         {
-            return Err(describe(format!("a truth value is {value}, only 0 and 1 are possible,")));
+            return Err(place(Error::invalid(format!(
+                "a truth value is {value}, only 0 and 1 are possible,"
+            ))));
         }
         Ok(())
     }
@@ -313,14 +315,14 @@ fn copy_records(source: &Store, target: &Store) -> Result<()> {
 }
 
 /// Why version 3 cannot hold such a stream, as far as its shape and number of records tell.
-fn first_reason(schema: &Schema, records: Option<u64>) -> Option<String> {
+fn first_reason(schema: Option<&Schema>, records: Option<u64>) -> Option<String> {
     let limits = FormatVersion::V3;
     if let Some(records) = records
         && records > limits.max_records()
     {
         return Some(format!("it has {records} records, more than {}", limits.max_records()));
     }
-    if schema.kind() == Kind::Dense {
+    if let Some(schema) = schema.filter(|schema| schema.kind() == Kind::Dense) {
         let bytes = schema.item_bytes() as u64;
         if bytes > limits.max_record_bytes() {
             return Some(format!("a record has {bytes} bytes, more than {}", limits.max_record_bytes()));

@@ -6,3 +6,4 @@ mod import_arrays;
 mod import_idx;
 mod import_media;
 mod import_tables;
+mod plain_bytes;

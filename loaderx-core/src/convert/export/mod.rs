@@ -5,8 +5,6 @@ mod files;
 mod npy;
 #[cfg(feature = "parquet")]
 mod parquet;
-#[cfg(any(feature = "npy", feature = "parquet"))]
-mod schema;
 
 use std::sync::Arc;
 
@@ -17,10 +15,14 @@ pub use npy::export_npy;
 pub use parquet::export_parquet;
 
 use super::options::{Meter, Progress};
+#[cfg(any(feature = "npy", feature = "parquet"))]
+use crate::schema::Schema;
 
 /// How an export runs.
 #[derive(Clone, Default)]
 pub struct ExportOptions {
+    #[cfg(any(feature = "npy", feature = "parquet"))]
+    schema: Option<Schema>,
     progress: Option<Arc<dyn Progress>>,
 }
 
@@ -29,6 +31,15 @@ impl ExportOptions {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Says what the records of a store without a schema are, such as one that the Python package wrote from plain
+    /// bytes. Every record is checked against it.
+    #[cfg(any(feature = "npy", feature = "parquet"))]
+    #[must_use]
+    pub fn schema(mut self, schema: Schema) -> Self {
+        self.schema = Some(schema);
+        self
     }
 
     /// Reports to `progress`, which may also cancel.
@@ -47,6 +58,6 @@ impl ExportOptions {
 
 impl std::fmt::Debug for ExportOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("ExportOptions").field("progress", &self.progress.is_some()).finish()
+        f.debug_struct("ExportOptions").field("progress", &self.progress.is_some()).finish_non_exhaustive()
     }
 }

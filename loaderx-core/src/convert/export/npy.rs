@@ -5,8 +5,8 @@ use std::path::Path;
 use npyz::{TypeStr, WriterBuilder};
 
 use super::ExportOptions;
-use super::schema::schema_of;
 use crate::convert::blocks::each_block;
+use crate::convert::described::described;
 use crate::convert::staging::Staging;
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::Kind;
@@ -18,10 +18,20 @@ use crate::store::Store;
 ///
 /// # Errors
 ///
-/// [`ErrorKind::SchemaMismatch`] for a ragged store or one without a schema; [`ErrorKind::AlreadyExists`] when
-/// `dest` exists; when the file cannot be written or stored bytes are damaged.
+/// [`ErrorKind::SchemaMismatch`] for a ragged store, for one without a schema when [`ExportOptions::schema`] gives none
+/// either, and for a record that is not what the schema says; [`ErrorKind::AlreadyExists`] when `dest` exists; when the
+/// file cannot be written or stored bytes are damaged.
 pub fn export_npy(store: &Store, dest: impl AsRef<Path>, options: &ExportOptions) -> Result<u64> {
-    let schema = schema_of(store)?;
+    let Some(schema) = described(store, options.schema.as_ref())? else {
+        return Err(Error::new(
+            ErrorKind::SchemaMismatch,
+            "the store has no schema, its records are plain bytes",
+        )
+        .at_path(store.path())
+        .with_hint(
+            "say of which element type and shape they are (--dtype and --shape on the command line), or export them as Parquet or plain files",
+        ));
+    };
     if schema.kind() != Kind::Dense {
         return Err(Error::new(
             ErrorKind::SchemaMismatch,
@@ -46,7 +56,13 @@ pub fn export_npy(store: &Store, dest: impl AsRef<Path>, options: &ExportOptions
         .write_header_only()
         .map_err(failed)?;
     let mut meter = options.meter(records);
-    each_block(store, |_, bytes, offsets| {
+    each_block(store, |first, bytes, offsets| {
+        for (index, bounds) in (first..).zip(offsets.windows(2)) {
+            let &[start, end] = bounds else { continue };
+            schema
+                .check_record_bytes((end - start) as u64)
+                .map_err(|error| error.at_path(store.path()).for_record(index))?;
+        }
         output.write_all(bytes).map_err(failed)?;
         meter.advance(offsets.len().saturating_sub(1) as u64, bytes.len() as u64)
     })?;

@@ -16,7 +16,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::ExportOptions;
-use super::schema::schema_of;
+use crate::convert::described::described;
 use crate::convert::staging::Staging;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
@@ -31,11 +31,12 @@ const MAX_BATCH_ROWS: u64 = 1 << 16;
 /// the number of records.
 ///
 /// Dense scalars become primitive columns, other dense records nested fixed-size lists, ragged `u8` binary columns,
-/// other ragged records lists. [`import_parquet`](crate::convert::import_parquet) gives the same bytes back.
+/// other ragged records lists. Plain bytes of a store without a schema become a binary column, unless
+/// [`ExportOptions::schema`] says what they are. [`import_parquet`](crate::convert::import_parquet) gives the same bytes back.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::SchemaMismatch`] when the streams differ in length; [`ErrorKind::Unsupported`] for `bf16`, which
+/// [`ErrorKind::SchemaMismatch`] when the streams differ in length or a record is not what the schema says; [`ErrorKind::Unsupported`] for `bf16`, which
 /// Parquet lacks, and for shapes with a side of 0; [`ErrorKind::AlreadyExists`] when `dest` exists; when the file
 /// cannot be written or stored bytes are damaged.
 pub fn export_parquet(
@@ -47,7 +48,7 @@ pub fn export_parquet(
         return Err(Error::invalid("there are no streams to export"));
     };
     let records = first.len();
-    let mut fields = Vec::new();
+    let (mut fields, mut schemas) = (Vec::new(), Vec::new());
     for (name, store) in streams {
         if store.len() != records {
             return Err(Error::new(
@@ -56,9 +57,14 @@ pub fn export_parquet(
             )
             .at_path(store.path()));
         }
-        let data_type = column_type(schema_of(store)?)
+        let schema = match described(store, options.schema.as_ref())? {
+            Some(schema) => schema,
+            None => Schema::ragged(DType::U8, &[])?,
+        };
+        let data_type = column_type(&schema)
             .map_err(|error| Error::new(error.kind(), format!("stream {name:?}: {}", error.message())))?;
         fields.push(Field::new(*name, data_type, false));
+        schemas.push(schema);
     }
     let staging = Staging::begin(dest)?;
     let path = staging.path().to_path_buf();
@@ -79,7 +85,8 @@ pub fn export_parquet(
         let indices = next_batch(streams, next, records)?;
         let arrays = streams
             .iter()
-            .map(|(_, store)| column(store, schema_of(store)?, &indices))
+            .zip(&schemas)
+            .map(|((_, store), schema)| column(store, schema, &indices))
             .collect::<Result<Vec<_>>>()?;
         let bytes = arrays.iter().map(|array| array.get_array_memory_size() as u64).sum();
         let batch =
@@ -177,6 +184,12 @@ fn column(store: &Store, schema: &Schema, indices: &[u64]) -> Result<ArrayRef> {
             .caused_by(error)
     };
     let (bytes, ends) = store.gather_packed(indices)?;
+    for (&index, bounds) in indices.iter().zip(ends.windows(2)) {
+        let &[start, end] = bounds else { continue };
+        schema
+            .check_record_bytes(end - start)
+            .map_err(|error| error.at_path(store.path()).for_record(index))?;
+    }
     let offsets = |unit: usize| -> Result<OffsetBuffer<i64>> {
         let unit = unit.max(1) as u64;
         let offsets = ends.iter().map(|&end| i64::try_from(end / unit)).collect::<Result<Vec<_>, _>>();
