@@ -20,7 +20,8 @@ pub(crate) enum CodecName {
     /// zstd with a dictionary that is trained on the first records: for many small, similar ones.
     #[value(name = "zstd_dict", alias = "zstd-dict")]
     ZstdDict,
-    /// Whichever does best on a sample; says which, and why.
+    /// Whichever does best on a sample: a codec must save 15 % of the bytes for each time that decoding takes twice as
+    /// long, and 10 % in any case. Says which, and why.
     Auto,
 }
 

@@ -4,6 +4,7 @@
 
 mod change;
 mod common;
+mod import;
 #[cfg(unix)]
 mod interrupt;
 mod look;

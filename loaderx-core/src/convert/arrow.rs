@@ -8,9 +8,10 @@ use arrow_ipc::reader::{FileReader, StreamReader};
 use arrow_schema::{ArrowError, SchemaRef};
 
 use super::columnar::{ColumnWriter, columns};
-use super::input::{self, part_files, read_error};
+use super::input::{self, read_error};
 use super::job::Job;
 use super::options::{ImportOptions, Imported};
+use super::parts::part_files;
 use crate::error::{Error, Result};
 
 /// Imports an Arrow IPC file or stream, or a directory of part files, into a new dataset `dest`, a stream for each
@@ -32,7 +33,7 @@ pub fn import_arrow(
     dest: impl AsRef<Path>,
     options: &ImportOptions,
 ) -> Result<Imported> {
-    let parts = part_files(source.as_ref(), &[".arrow", ".arrows", ".feather", ".ipc"])?;
+    let parts = part_files(source.as_ref(), &[".arrow", ".arrows", ".feather", ".ipc"], options)?;
     let mut job = Job::begin(dest.as_ref(), options)?;
     let mut writer: Option<ColumnWriter> = None;
     for part in &parts {

@@ -173,7 +173,8 @@ fn detect_directory(path: &Path) -> Result<Format> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Unsupported`] when this build leaves the format out; otherwise as the format's own function.
+/// [`ErrorKind::Unsupported`] when this build leaves the format out; [`ErrorKind::InvalidArgument`] for an option that
+/// means nothing for the format; otherwise as the format's own function.
 pub fn import(
     source: impl AsRef<Path>,
     format: Format,
@@ -181,32 +182,31 @@ pub fn import(
     options: &ImportOptions,
 ) -> Result<Imported> {
     let (source, dest) = (source.as_ref(), dest.as_ref());
+    options.check_meaningful(format)?;
+    // The importer's call where this build has the feature, else a refusal that names it.
+    macro_rules! with {
+        ($feature:literal, $import:expr) => {{
+            #[cfg(feature = $feature)]
+            let imported = $import;
+            #[cfg(not(feature = $feature))]
+            let imported =
+                Err(Error::new(ErrorKind::Unsupported, format!("this build leaves out the format {format}"))
+                    .with_hint(concat!("enable the feature `", $feature, "`")));
+            imported
+        }};
+    }
     match format {
         Format::Idx => super::import_idx(source, dest, options),
         Format::Files => super::import_files(source, dest, options),
-        #[cfg(feature = "npy")]
-        Format::Npy => super::import_npy(source, dest, options),
-        #[cfg(feature = "npy")]
-        Format::Npz => super::import_npz(source, dest, options),
-        #[cfg(feature = "safetensors")]
-        Format::Safetensors => super::import_safetensors(source, dest, options),
-        #[cfg(feature = "csv")]
-        Format::Csv => super::import_csv(source, dest, b',', options),
-        #[cfg(feature = "csv")]
-        Format::Tsv => super::import_csv(source, dest, b'\t', options),
-        #[cfg(feature = "json")]
-        Format::Jsonl => super::import_jsonl(source, dest, options),
-        #[cfg(feature = "image")]
-        Format::Images => super::import_images(source, dest, options),
-        #[cfg(feature = "tar")]
-        Format::WebDataset => super::import_webdataset(source, dest, options),
-        #[cfg(feature = "arrow")]
-        Format::Arrow => super::import_arrow(source, dest, options),
-        #[cfg(feature = "parquet")]
-        Format::Parquet => super::import_parquet(source, dest, options),
-        #[expect(clippy::allow_attributes, reason = "whether it is unreachable depends on the features")]
-        #[allow(unreachable_patterns, reason = "only where some format is left out")]
-        other => Err(Error::new(ErrorKind::Unsupported, format!("this build leaves out the format {other}"))
-            .with_hint("enable the feature of its name")),
+        Format::Npy => with!("npy", super::import_npy(source, dest, options)),
+        Format::Npz => with!("npy", super::import_npz(source, dest, options)),
+        Format::Safetensors => with!("safetensors", super::import_safetensors(source, dest, options)),
+        Format::Csv => with!("csv", super::import_csv(source, dest, b',', options)),
+        Format::Tsv => with!("csv", super::import_csv(source, dest, b'\t', options)),
+        Format::Jsonl => with!("json", super::import_jsonl(source, dest, options)),
+        Format::Images => with!("image", super::import_images(source, dest, options)),
+        Format::WebDataset => with!("tar", super::import_webdataset(source, dest, options)),
+        Format::Arrow => with!("arrow", super::import_arrow(source, dest, options)),
+        Format::Parquet => with!("parquet", super::import_parquet(source, dest, options)),
     }
 }

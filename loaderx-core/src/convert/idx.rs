@@ -8,9 +8,9 @@ use super::input::{self, read_error};
 use super::job::Job;
 use super::options::{ImportOptions, Imported};
 use super::sink::Sink;
+use super::streams::{ArrayFile, import_files};
 use crate::dtype::DType;
-use crate::error::{Error, ErrorKind, Result};
-use crate::schema::Schema;
+use crate::error::{Error, Result};
 
 /// Sides beyond this are no IDX file that anybody has written, but a foreign one.
 const MAX_SIDES: u8 = 8;
@@ -53,8 +53,8 @@ impl IdxHeader {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::NotFound`] without such a file; [`ErrorKind::Corrupt`] when it is not IDX, is cut short or goes
-/// on after its last record, with the numbers; [`ErrorKind::AlreadyExists`] when there is something in `dest`;
+/// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) without such a file; [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) when it is not IDX, is cut short or goes
+/// on after its last record, with the numbers; [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists) when there is something in `dest`;
 /// when the store cannot be written. Nothing is left behind in any of these cases.
 pub fn import_idx(
     source: impl AsRef<Path>,
@@ -64,13 +64,14 @@ pub fn import_idx(
     let file = IdxFile::open(source.as_ref())?;
     let mut job = Job::begin(dest.as_ref(), options)?;
     job.meter.expect(Some(file.header.records), Some(file.content_bytes));
-    let mut sink = job.only_stream(file.schema()?, Some(file.header.records))?;
-    file.copy(&mut job, &mut sink)?;
+    let schema = file.layout.schema().map_err(|error| error.at_path(&file.path))?;
+    let mut sink = job.only_stream(schema, Some(file.header.records))?;
+    Box::new(file).copy(&mut job, &mut sink)?;
     job.finish(vec![sink])
 }
 
 /// Imports IDX files of equally many records as the streams of a new dataset: each `(name, file)` becomes the
-/// store `dest/name`.
+/// store `dest/name`. [`import_streams`](super::import_streams) takes npy files too.
 ///
 /// ```no_run
 /// use loaderx_core::convert::{ImportOptions, import_idx_streams};
@@ -82,44 +83,24 @@ pub fn import_idx(
 ///
 /// # Errors
 ///
-/// [`ErrorKind::SchemaMismatch`] when the files' headers count different numbers of records, before anything is
+/// [`ErrorKind::SchemaMismatch`](crate::ErrorKind::SchemaMismatch) when the files' headers count different numbers of records, before anything is
 /// written; otherwise as [`import_idx`].
 pub fn import_idx_streams<N: AsRef<str>, P: AsRef<Path>>(
     sources: &[(N, P)],
     dest: impl AsRef<Path>,
     options: &ImportOptions,
 ) -> Result<Imported> {
-    let files =
-        sources.iter().map(|(_, source)| IdxFile::open(source.as_ref())).collect::<Result<Vec<_>>>()?;
-    let Some(first) = files.first() else {
-        return Err(Error::invalid("no IDX files were given"));
-    };
-    let records = first.header.records;
-    if let Some(other) = files.iter().find(|file| file.header.records != records) {
-        return Err(Error::new(
-            ErrorKind::SchemaMismatch,
-            format!(
-                "{} has {records} records, {} has {}; the streams of a dataset are equally long",
-                first.path.display(),
-                other.path.display(),
-                other.header.records
-            ),
-        ));
-    }
-    let mut job = Job::begin(dest.as_ref(), options)?;
-    let bytes = files.iter().map(|file| file.content_bytes).sum();
-    job.meter.expect(Some(records.saturating_mul(files.len() as u64)), Some(bytes));
-    let mut sinks = Vec::new();
-    for ((name, _), file) in sources.iter().zip(files) {
-        let mut sink = job.stream(name.as_ref(), file.schema()?, Some(records))?;
-        file.copy(&mut job, &mut sink)?;
-        sinks.push(sink);
-    }
-    job.finish(sinks)
+    let files = sources
+        .iter()
+        .map(|(name, source)| {
+            Ok((name.as_ref(), Box::new(IdxFile::open(source.as_ref())?) as Box<dyn ArrayFile>))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    import_files(files, dest.as_ref(), options)
 }
 
 /// An open file behind its validated header.
-struct IdxFile {
+pub(super) struct IdxFile {
     path: PathBuf,
     input: Box<dyn Read>,
     header: IdxHeader,
@@ -128,7 +109,7 @@ struct IdxFile {
 }
 
 impl IdxFile {
-    fn open(path: &Path) -> Result<Self> {
+    pub(super) fn open(path: &Path) -> Result<Self> {
         let (file, length) = input::open(path)?;
         let (mut input, gzip) = input::unzipped(file, path)?;
         let (header, header_bytes) = read_header(&mut input)
@@ -147,13 +128,18 @@ impl IdxFile {
         }
         Ok(Self { path: path.to_path_buf(), input, header, layout, content_bytes })
     }
+}
 
-    fn schema(&self) -> Result<Schema> {
-        self.layout.schema().map_err(|error| error.at_path(&self.path))
+impl ArrayFile for IdxFile {
+    fn path(&self) -> &Path {
+        &self.path
     }
 
-    /// Copies every record into `sink` and makes sure that the file ends there.
-    fn copy(mut self, job: &mut Job<'_>, sink: &mut Sink) -> Result<()> {
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn copy(mut self: Box<Self>, job: &mut Job<'_>, sink: &mut Sink) -> Result<()> {
         self.layout.copy(&mut self.input, &self.path, job, sink)?;
         let mut extra = [0];
         match self.input.read(&mut extra) {

@@ -82,21 +82,3 @@ pub(super) fn relative_name(root: &Path, file: &Path) -> Result<String> {
         None => Err(Error::invalid("the file's name is not valid UTF-8").at_path(file)),
     }
 }
-
-/// The part files of an input: the file itself, or those below the directory whose names end so, sorted.
-#[cfg(any(feature = "arrow", feature = "tar"))]
-pub(super) fn part_files(source: &Path, extensions: &[&str]) -> Result<Vec<PathBuf>> {
-    if !source.is_dir() {
-        return Ok(vec![source.to_path_buf()]);
-    }
-    let mut files = files_below(source)?;
-    files.retain(|file| {
-        let name = file.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
-        extensions.iter().any(|extension| name.ends_with(extension))
-    });
-    if files.is_empty() {
-        return Err(Error::invalid(format!("no file of the directory ends in {}", extensions.join(" or ")))
-            .at_path(source));
-    }
-    Ok(files)
-}

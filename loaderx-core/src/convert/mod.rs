@@ -44,11 +44,14 @@ mod number;
 mod options;
 #[cfg(feature = "parquet")]
 mod parquet;
+#[cfg(any(feature = "arrow", feature = "tar"))]
+mod parts;
 mod rewrite;
 #[cfg(feature = "safetensors")]
 mod safetensors;
 mod sink;
 mod staging;
+mod streams;
 #[cfg(feature = "tar")]
 mod webdataset;
 
@@ -79,5 +82,6 @@ pub use rewrite::{Part, rewrite, rewrite_streams};
 #[cfg(feature = "safetensors")]
 pub use safetensors::import_safetensors;
 pub use staging::Staging;
+pub use streams::import_streams;
 #[cfg(feature = "tar")]
 pub use webdataset::import_webdataset;

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use npyz::{NpyHeader, Order};
 
@@ -11,6 +11,7 @@ use super::input::{self, read_error};
 use super::job::Job;
 use super::options::{ImportOptions, Imported};
 use super::sink::Sink;
+use super::streams::ArrayFile;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -29,25 +30,55 @@ pub fn import_npy(
     dest: impl AsRef<Path>,
     options: &ImportOptions,
 ) -> Result<Imported> {
-    let path = source.as_ref();
-    let (mut file, length) = input::open(path)?;
-    let (layout, fortran) = read_layout(&mut file).map_err(|error| error.at_path(path))?;
-    let content_bytes = layout.content_bytes().map_err(|error| error.at_path(path))?;
-    let start = file.stream_position().map_err(|error| read_error(error, path))?;
-    let found = length - start.min(length);
-    if found != content_bytes {
-        return Err(layout.wrong_length(found).at_path(path));
-    }
+    let file = NpyFile::open(source.as_ref())?;
     let mut job = Job::begin(dest.as_ref(), options)?;
-    job.meter.expect(Some(layout.records), Some(content_bytes));
-    let schema = layout.schema().map_err(|error| error.at_path(path))?;
-    let mut sink = job.only_stream(schema, Some(layout.records))?;
-    if fortran {
-        layout.copy_fortran(&mut file, start, path, &mut job, &mut sink)?;
-    } else {
-        layout.copy(&mut file, path, &mut job, &mut sink)?;
-    }
+    job.meter.expect(Some(file.layout.records), Some(file.layout.content_bytes()?));
+    let schema = file.layout.schema().map_err(|error| error.at_path(&file.path))?;
+    let mut sink = job.only_stream(schema, Some(file.layout.records))?;
+    Box::new(file).copy(&mut job, &mut sink)?;
     job.finish(vec![sink])
+}
+
+/// An open file behind its header, which its length has been held against.
+pub(super) struct NpyFile {
+    path: PathBuf,
+    input: BufReader<File>,
+    layout: Layout,
+    fortran: bool,
+    /// Where the elements begin.
+    start: u64,
+}
+
+impl NpyFile {
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let (mut input, length) = input::open(path)?;
+        let (layout, fortran) = read_layout(&mut input).map_err(|error| error.at_path(path))?;
+        let content_bytes = layout.content_bytes().map_err(|error| error.at_path(path))?;
+        let start = input.stream_position().map_err(|error| read_error(error, path))?;
+        let found = length - start.min(length);
+        if found != content_bytes {
+            return Err(layout.wrong_length(found).at_path(path));
+        }
+        Ok(Self { path: path.to_path_buf(), input, layout, fortran, start })
+    }
+}
+
+impl ArrayFile for NpyFile {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    fn copy(mut self: Box<Self>, job: &mut Job<'_>, sink: &mut Sink) -> Result<()> {
+        if self.fortran {
+            self.layout.copy_fortran(&mut self.input, self.start, &self.path, job, sink)
+        } else {
+            self.layout.copy(&mut self.input, &self.path, job, sink)
+        }
+    }
 }
 
 /// Imports the arrays of the npz archive `source` as the streams of a new dataset `dest`.

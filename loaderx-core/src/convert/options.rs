@@ -3,6 +3,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use super::format::Format;
 use crate::codec::Codec;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
@@ -51,6 +52,7 @@ pub struct ImportOptions {
     pub(super) types: Vec<(String, DType)>,
     pub(super) fill: Option<f64>,
     pub(super) resize: Option<(u32, u32)>,
+    pub(super) split: Option<String>,
     pub(super) progress: Option<Arc<dyn Progress>>,
 }
 
@@ -69,8 +71,8 @@ impl ImportOptions {
         self
     }
 
-    /// Chooses a codec by a sample of each stream's first records, as [`choose_codec`](super::choose_codec) does;
-    /// [`ImportedStream::notes`] says which, and why.
+    /// Chooses a codec by a sample of each stream's first records, weighing bytes and decoding speed as
+    /// [`choose_codec`](super::choose_codec) does; [`ImportedStream::notes`] says which, and why.
     #[must_use]
     pub fn codec_by_sample(mut self) -> Self {
         self.codec_by_sample = true;
@@ -122,11 +124,42 @@ impl ImportOptions {
         self
     }
 
+    /// Imports the part files of this split of a directory that holds several, such as `train` of a snapshot with
+    /// `data/train-00000-of-00002.parquet` and `data/test-00000-of-00001.parquet`. Without it, such a directory is
+    /// refused.
+    #[must_use]
+    pub fn split(mut self, split: impl Into<String>) -> Self {
+        self.split = Some(split.into());
+        self
+    }
+
     /// Reports to `progress`, which may also cancel.
     #[must_use]
     pub fn progress(mut self, progress: impl Progress + 'static) -> Self {
         self.progress = Some(Arc::new(progress));
         self
+    }
+
+    /// Refuses options that would mean nothing for an input of this format.
+    pub(super) fn check_meaningful(&self, format: Format) -> Result<()> {
+        use Format::{Arrow, Csv, Files, Idx, Images, Jsonl, Npy, Parquet, Tsv, WebDataset};
+        let text = matches!(format, Csv | Tsv | Jsonl);
+        let parts = matches!(format, Arrow | Parquet | WebDataset);
+        let named = !matches!(format, Idx | Npy | Images | Files);
+        for (given, fits, what) in [
+            (!self.select.is_empty(), named, "no columns or arrays to select"),
+            (!self.renames.is_empty(), named, "no columns or arrays to rename"),
+            (!self.types.is_empty(), text, "no columns whose type can be chosen"),
+            (self.fill.is_some(), text || parts, "no missing values to fill"),
+            (self.resize.is_some(), format == Images, "no images to resize"),
+            (self.split.is_some(), parts, "no splits to choose from"),
+        ] {
+            if given && !fits {
+                return Err(Error::invalid(format!("an input of format {format} has {what}"))
+                    .with_hint("leave the option out, or name the input's format if it was not recognised"));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -182,6 +215,7 @@ impl fmt::Debug for ImportOptions {
             .field("types", &self.types)
             .field("fill", &self.fill)
             .field("resize", &self.resize)
+            .field("split", &self.split)
             .field("progress", &self.progress.is_some())
             .finish()
     }

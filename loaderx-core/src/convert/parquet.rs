@@ -7,9 +7,10 @@ use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 
 use super::columnar::{Column, ColumnWriter, columns};
-use super::input::{part_files, read_error};
+use super::input::read_error;
 use super::job::Job;
 use super::options::{ImportOptions, Imported};
+use super::parts::part_files;
 use crate::error::{Error, Result};
 
 /// Rows are read in batches of about this many bytes.
@@ -29,7 +30,7 @@ pub fn import_parquet(
     dest: impl AsRef<Path>,
     options: &ImportOptions,
 ) -> Result<Imported> {
-    let parts = part_files(source.as_ref(), &[".parquet", ".pq"])?;
+    let parts = part_files(source.as_ref(), &[".parquet", ".pq"], options)?;
     let mut rows = 0;
     for part in &parts {
         rows += count(open(part)?.metadata().file_metadata().num_rows());

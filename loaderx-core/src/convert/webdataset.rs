@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-use super::input::{self, part_files, read_error};
+use super::input::{self, read_error};
 use super::job::Job;
 use super::options::{ImportOptions, Imported};
+use super::parts::part_files;
 use super::sink::Sink;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
@@ -31,7 +32,7 @@ pub fn import_webdataset(
     dest: impl AsRef<Path>,
     options: &ImportOptions,
 ) -> Result<Imported> {
-    let parts = part_files(source.as_ref(), &[".tar", ".tar.gz", ".tgz"])?;
+    let parts = part_files(source.as_ref(), &[".tar", ".tar.gz", ".tgz"], options)?;
     let mut job = Job::begin(dest.as_ref(), options)?;
     let mut samples = Samples { options, sinks: Vec::new(), keys: None, current: None };
     for part in &parts {

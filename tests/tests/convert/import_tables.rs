@@ -70,8 +70,9 @@ fn every_column_type_comes_in_from_parquet_and_both_arrow_forms() {
 #[test]
 fn every_usual_compression_is_read() {
     let dir = tempfile::tempdir().unwrap();
-    for name in ["codec_none", "codec_gzip", "codec_zstd", "codec_lz4"] {
-        let dest = dir.path().join(name);
+    for codec in ["none", "gzip", "zstd", "lz4", "snappy", "brotli"] {
+        let name = format!("codec_{codec}");
+        let dest = dir.path().join(&name);
         import_parquet(fixture(&format!("{name}.parquet")), &dest, &ImportOptions::new()).unwrap();
         assert_eq!(content(dest.join("text")).2, texts(), "{name}");
     }

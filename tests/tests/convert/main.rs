@@ -5,5 +5,6 @@ mod export_round_trip;
 mod import_arrays;
 mod import_idx;
 mod import_media;
+mod import_snapshots;
 mod import_tables;
 mod plain_bytes;
