@@ -1,3 +1,5 @@
+use std::ops::RangeInclusive;
+
 use super::FormatVersion;
 use crate::error::{Error, Result};
 
@@ -72,17 +74,14 @@ impl Location {
     /// # Errors
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for an unknown codec or lengths outside the limits.
+    #[inline]
     pub fn decode(bytes: &[u8; LOCATION_BYTES], version: FormatVersion) -> Result<Self> {
         let [o0, o1, o2, o3, p0, p1, p2, p3, l0, l1, l2, l3, c0, c1, codec, _reserved] = *bytes;
         let compression = match codec {
             0 => Compression::Raw,
             1 => Compression::Zstd,
             2 => Compression::ZstdDict,
-            other => {
-                return Err(Error::corrupt(format!(
-                    "the record table names codec {other}; known are 0, 1 and 2"
-                )));
-            }
+            other => return Err(unknown_codec(other)),
         };
         let decoded_length = u32::from_le_bytes([l0, l1, l2, l3]);
         // Python ignores the stored length of raw records.
@@ -92,17 +91,8 @@ impl Location {
             u32::from_le_bytes([p0, p1, p2, p3])
         };
         let limits = version.min_record_bytes()..=version.max_record_bytes();
-        if !limits.contains(&u64::from(decoded_length)) {
-            return Err(Error::corrupt(format!(
-                "the record table gives a record {decoded_length} bytes; {} to {} are possible",
-                limits.start(),
-                limits.end()
-            )));
-        }
-        if stored_length > decoded_length {
-            return Err(Error::corrupt(format!(
-                "the record table gives a compressed record {stored_length} bytes for a content of {decoded_length}"
-            )));
+        if !limits.contains(&u64::from(decoded_length)) || stored_length > decoded_length {
+            return Err(impossible_length(stored_length, decoded_length, &limits));
         }
         Ok(Self {
             offset: u32::from_le_bytes([o0, o1, o2, o3]),
@@ -112,6 +102,26 @@ impl Location {
             compression,
         })
     }
+}
+
+// Every record of every gather is decoded; the texts of what is wrong with one stay out of that loop.
+
+#[cold]
+fn unknown_codec(codec: u8) -> Error {
+    Error::corrupt(format!("the record table names codec {codec}; known are 0, 1 and 2"))
+}
+
+#[cold]
+fn impossible_length(stored: u32, decoded: u32, limits: &RangeInclusive<u64>) -> Error {
+    Error::corrupt(if limits.contains(&u64::from(decoded)) {
+        format!("the record table gives a compressed record {stored} bytes for a content of {decoded}")
+    } else {
+        format!(
+            "the record table gives a record {decoded} bytes; {} to {} are possible",
+            limits.start(),
+            limits.end()
+        )
+    })
 }
 
 #[cfg(test)]

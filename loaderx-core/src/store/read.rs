@@ -1,6 +1,6 @@
 //! Reading beside the batch gather: one record, visits without a copy, lengths, advice.
 
-use super::gather::{AHEAD, prefetch};
+use super::gather::Ahead;
 use super::{Store, names};
 use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
@@ -41,15 +41,12 @@ impl Store {
         let (locations, snapshot) = self.resolve(indices)?;
         let (mut scratch, mut content) = (Vec::new(), Vec::new());
         // What `f` does with a record hides the way of the next ones from memory only if they have been asked for.
-        for location in locations.iter().take(AHEAD) {
-            prefetch(&snapshot, location);
-        }
+        let mut ahead = Ahead::new(&snapshot, &locations);
         for (position, (&index, location)) in indices.iter().zip(locations.iter()).enumerate() {
-            if let Some(location) = locations.get(position + AHEAD) {
-                prefetch(&snapshot, location);
-            }
-            let chunk = self.chunk_of(&snapshot, index, location)?;
-            let stored = self.stored(chunk, index, location, &mut scratch)?;
+            let stored = match ahead.next(position) {
+                Some(stored) => stored,
+                None => self.read_stored(&snapshot, index, location, &mut scratch)?,
+            };
             self.check_stored(&snapshot, index, location, stored)?;
             f(position, self.decode(index, location, stored, &mut content)?)?;
         }

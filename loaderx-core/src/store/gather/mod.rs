@@ -1,8 +1,10 @@
 //! Batch gather: records at any indices into memory of the caller.
 //!
 //! Two stages. [`resolve`] turns all indices into validated locations; then each record is copied ([`copy`]) or
-//! decoded straight into its row ([`rows`]), while the lines of records further on are already on their way.
+//! decoded straight into its row ([`rows`]), while the lines of records further on are already on their way
+//! ([`ahead`]).
 
+mod ahead;
 mod copy;
 mod resolve;
 mod rows;
@@ -17,8 +19,7 @@ use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Compression, Location};
 
-/// How many records ahead of the one being copied are prefetched.
-pub(super) const AHEAD: usize = 8;
+pub(super) use ahead::Ahead;
 
 impl Store {
     /// Gathers records of `record_len` bytes each into `dst`, one after the other.
@@ -123,19 +124,15 @@ impl Store {
         locations: &[Location],
         dst: &'a mut [MaybeUninit<u8>],
     ) -> Result<&'a mut [u8]> {
-        for location in locations.iter().take(AHEAD) {
-            prefetch(snapshot, location);
-        }
+        let mut ahead = Ahead::new(snapshot, locations);
         let mut scratch = Vec::new();
         rows::fill(
             dst,
             locations.len(),
             |i| locations[i].decoded_length as usize,
             |i, row| {
-                if let Some(location) = locations.get(i + AHEAD) {
-                    prefetch(snapshot, location);
-                }
-                self.copy_row(snapshot, indices[i], &locations[i], row, &mut scratch)
+                let mapped = ahead.next(i);
+                self.copy_row(snapshot, indices[i], &locations[i], mapped, row, &mut scratch)
             },
         )
     }
@@ -146,22 +143,26 @@ impl Store {
         snapshot: &Snapshot,
         index: u64,
         location: &Location,
+        mapped: Option<&[u8]>,
         row: &'a mut [MaybeUninit<u8>],
         scratch: &mut Vec<u8>,
     ) -> Result<&'a mut [u8]> {
-        let chunk = self.chunk_of(snapshot, index, location)?;
-        let (offset, length) = (u64::from(location.offset), u64::from(location.stored_length));
-        if location.compression == Compression::Raw && !self.checked {
-            if let Some(stored) = chunk.mapped(offset, length) {
-                return Ok(copy::copy(stored, row));
+        let raw = location.compression == Compression::Raw;
+        let stored = match mapped {
+            Some(stored) => stored,
+            // Read straight into the row, where nothing needs to see the bytes before.
+            None if raw && !self.checked => {
+                let chunk = self.chunk_of(snapshot, index, location)?;
+                let row = rows::zeroed(row);
+                chunk
+                    .read_exact(row, u64::from(location.offset))
+                    .map_err(|error| self.unreadable(index, location, error))?;
+                return Ok(row);
             }
-            let row = rows::zeroed(row);
-            chunk.read_exact(row, offset).map_err(|error| self.unreadable(index, location, error))?;
-            return Ok(row);
-        }
-        let stored = self.stored(chunk, index, location, scratch)?;
+            None => self.read_stored(snapshot, index, location, scratch)?,
+        };
         self.check_stored(snapshot, index, location, stored)?;
-        if location.compression == Compression::Raw {
+        if raw {
             return Ok(copy::copy(stored, row));
         }
         let mut decoded = rows::Decoded::into(row);
@@ -172,17 +173,21 @@ impl Store {
         decoded.finish()
     }
 
-    /// The stored bytes of a record, mapped or read into `scratch`.
-    pub(super) fn stored<'a>(
+    /// The stored bytes of a record that is not mapped, read into `scratch`.
+    pub(super) fn read_stored<'a>(
         &self,
-        chunk: &'a Region,
+        snapshot: &Snapshot,
         index: u64,
         location: &Location,
         scratch: &'a mut Vec<u8>,
     ) -> Result<&'a [u8]> {
+        // Also says that the chunk holds all of the record, so the buffer is never longer than a file.
+        let chunk = self.chunk_of(snapshot, index, location)?;
+        scratch.resize(location.stored_length as usize, 0);
         chunk
-            .bytes(u64::from(location.offset), u64::from(location.stored_length), scratch)
-            .map_err(|error| self.unreadable(index, location, error))
+            .read_exact(scratch, u64::from(location.offset))
+            .map_err(|error| self.unreadable(index, location, error))?;
+        Ok(scratch)
     }
 
     /// Compares stored bytes with their checksum, if reads are checked and there is one.
@@ -217,15 +222,5 @@ impl Store {
             Some(chunk) => Ok(chunk),
             None => Err(self.damaged(index, location, Error::corrupt("the record is not within its chunk"))),
         }
-    }
-}
-
-/// Asks the processor for the record's first bytes.
-#[inline]
-pub(super) fn prefetch(snapshot: &Snapshot, location: &Location) {
-    if let Some(chunk) = snapshot.chunk_of(location)
-        && let Some(stored) = chunk.mapped(u64::from(location.offset), u64::from(location.stored_length))
-    {
-        copy::prefetch(stored);
     }
 }

@@ -9,12 +9,16 @@ use std::sync::Arc;
 
 use super::super::snapshot::Snapshot;
 use super::super::{Store, names};
+use super::copy;
 use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Compression, HEADER_BYTES, LOCATION_BYTES, Location};
 
 /// A frame that promises more than this must say so itself, before memory is made for it.
 const BELIEVED_BYTES: u32 = 1 << 20;
+
+/// How many entries ahead the table is asked for: a table of millions of records is not in the cache either.
+const ENTRIES_AHEAD: usize = 24;
 
 thread_local! {
     static LOCATIONS: RefCell<Vec<Location>> = const { RefCell::new(Vec::new()) };
@@ -83,9 +87,12 @@ impl Store {
         let table_bytes = snapshot.length() * LOCATION_BYTES as u64;
         if let Some(table) = snapshot.table.mapped(HEADER_BYTES as u64, table_bytes) {
             let (entries, _) = table.as_chunks::<LOCATION_BYTES>();
-            for &index in indices {
-                let entry = usize::try_from(index).ok().and_then(|index| entries.get(index));
-                let entry = entry.ok_or_else(|| Error::corrupt("the record table is cut short"));
+            let entry_of = |index| usize::try_from(index).ok().and_then(|index: usize| entries.get(index));
+            for (i, &index) in indices.iter().enumerate() {
+                if let Some(entry) = indices.get(i + ENTRIES_AHEAD).and_then(|&later| entry_of(later)) {
+                    copy::prefetch(entry);
+                }
+                let entry = entry_of(index).ok_or_else(|| Error::corrupt("the record table is cut short"));
                 let location = entry.and_then(|entry| Location::decode(entry, self.version));
                 locations.0.push(location.map_err(|error| damaged(error, index))?);
             }
