@@ -33,8 +33,11 @@ pub(crate) fn all<'a>(
     Ok(systems)
 }
 
-/// The batches of indices that a gather is measured with: 64 of them, the same for every system.
+/// Lists of indices that a gather is measured with.
+pub(crate) const BATCHES: usize = 64;
+
+/// The batches of indices that a gather is measured with: the same for every system.
 pub(crate) fn batches(len: u64, batch: usize) -> Vec<Vec<u64>> {
     let mut random = Random(99);
-    (0..64).map(|_| (0..batch).map(|_| random.below(len as usize) as u64).collect()).collect()
+    (0..BATCHES).map(|_| (0..batch).map(|_| random.below(len as usize) as u64).collect()).collect()
 }
