@@ -3,7 +3,7 @@ use std::sync::Arc;
 
 use super::ragged::too_large;
 use super::{Column, DenseBatch, Request, Source, schema_of};
-use crate::buffer::check_truth;
+use crate::buffer::{check_truth, rows};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::schema::{Kind, Schema};
@@ -105,7 +105,14 @@ impl Dense {
         let elements =
             indices.len().checked_mul(item).ok_or_else(|| too_large(indices.len(), &self.schema))?;
         let data = request.memory.room(self.dtype(), elements)?.fill(|room| {
-            let written = self.store.gather_fixed(indices, self.schema.item_bytes(), room)?;
+            let item_bytes = self.schema.item_bytes();
+            let written = if request.threads > 1 {
+                rows::fill(room, indices.len(), item_bytes, request.threads, |range, block| {
+                    self.store.gather_fixed(indices.get(range).unwrap_or(&[]), item_bytes, block)
+                })?
+            } else {
+                self.store.gather_fixed(indices, item_bytes, room)?
+            };
             if self.dtype() == DType::Bool {
                 self.check_truth(indices, written)?;
             }
