@@ -57,7 +57,7 @@ pub mod store;
 pub mod view;
 
 pub use buffer::Buffer;
-pub use codec::Codec;
+pub use codec::{Codec, Literals};
 pub use convert::Dataset;
 pub use dtype::{DType, Element};
 pub use error::{Error, ErrorKind, Result};

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use loaderx_core::store::train_dictionary;
-use loaderx_core::{Codec, CreateOptions, DType, Dense, OpenOptions, Schema, Store};
+use loaderx_core::{Codec, CreateOptions, DType, Dense, Literals, OpenOptions, Schema, Store};
 use loaderx_tests::churn::{Churn, Operation};
 use loaderx_tests::model::Model;
 use loaderx_tests::process::Running;
@@ -34,7 +34,8 @@ fn create(path: &Path, codec: Codec) {
 #[test]
 fn python_reads_the_plain_bytes_that_rust_wrote() {
     let Some(mut python) = start() else { return };
-    for codec in [Codec::Raw, Codec::zstd(), Codec::Zstd { level: 19 }] {
+    let raw_literals = Codec::zstd().with_literals(Literals::Raw);
+    for codec in [Codec::Raw, Codec::zstd(), Codec::zstd().with_level(19), raw_literals] {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("x");
         let mut records = Random::new(2).records(300, 1, 5000);

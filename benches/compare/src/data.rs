@@ -47,7 +47,7 @@ pub(crate) struct Data {
     dir: PathBuf,
 }
 
-const CODECS: [Codec; 3] = [Codec::Raw, Codec::zstd(), Codec::ZstdDict { level: 3 }];
+const CODECS: [Codec; 3] = [Codec::Raw, Codec::zstd(), Codec::zstd_dict().with_level(3)];
 
 impl Data {
     /// Makes what is not there yet.

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use loaderx_core::convert::{ImportOptions, Imported};
 use loaderx_core::format::FormatVersion;
-use loaderx_core::{Codec, Schema};
+use loaderx_core::{Codec, Literals, Schema};
 use serde_json::{Value, json};
 
 use crate::bytes::{grouped, human};
@@ -36,6 +36,10 @@ pub(crate) struct Storage {
     #[arg(long, allow_negative_numbers = true, value_parser = clap::value_parser!(i32).range(-7..=22))]
     level: Option<i32>,
 
+    /// Leave literals uncompressed in zstd frames: faster to read, larger. Compare with `loaderx bench`.
+    #[arg(long)]
+    raw_literals: bool,
+
     /// Format version; by default 3, which Python reads, or 4 where the data needs it.
     #[arg(long, value_parser = ["3", "4"])]
     format_version: Option<String>,
@@ -44,19 +48,26 @@ pub(crate) struct Storage {
 impl Storage {
     pub(crate) fn options(&self, output: &Output) -> ImportOptions {
         let options = ImportOptions::new().progress(Bar::new(output));
-        let options = match (self.codec, self.level) {
-            (CodecName::Raw, _) => options.codec(Codec::Raw),
-            (CodecName::Zstd, None) => options.codec(Codec::zstd()),
-            (CodecName::Zstd, Some(level)) => options.codec(Codec::Zstd { level }),
-            (CodecName::ZstdDict, None) => options.codec(Codec::zstd_dict()),
-            (CodecName::ZstdDict, Some(level)) => options.codec(Codec::ZstdDict { level }),
-            (CodecName::Auto, _) => options.codec_by_sample(),
+        let codec = match self.codec {
+            CodecName::Raw => Some(Codec::Raw),
+            CodecName::Zstd => Some(Codec::zstd()),
+            CodecName::ZstdDict => Some(Codec::zstd_dict()),
+            CodecName::Auto => None,
+        };
+        let options = match codec {
+            Some(codec) => options.codec(self.refine(codec)),
+            None => options.codec_by_sample(),
         };
         match self.format_version.as_deref() {
             Some("3") => options.format(FormatVersion::V3),
             Some(_) => options.format(FormatVersion::V4),
             None => options,
         }
+    }
+
+    fn refine(&self, codec: Codec) -> Codec {
+        let codec = self.level.map_or(codec, |level| codec.with_level(level));
+        if self.raw_literals { codec.with_literals(Literals::Raw) } else { codec }
     }
 }
 

@@ -1,10 +1,13 @@
 //! Record codecs: raw, zstd, zstd with the store's dictionary.
 
 mod dictionary;
+mod frame;
 mod train;
 mod zstd;
 
 pub(crate) use dictionary::Dictionary;
+pub(crate) use frame::FrameOptions;
+pub use frame::Literals;
 pub use train::{Training, train_dictionary};
 pub(crate) use zstd::{compress, content_size, decompress};
 
@@ -17,14 +20,20 @@ pub enum Codec {
     /// As they are.
     Raw,
     /// One zstd frame each.
+    #[non_exhaustive]
     Zstd {
         /// zstd's compression level.
         level: i32,
+        /// What is done with bytes that repeat nothing.
+        literals: Literals,
     },
     /// One zstd frame each, against the store's dictionary.
+    #[non_exhaustive]
     ZstdDict {
         /// zstd's compression level.
         level: i32,
+        /// What is done with bytes that repeat nothing.
+        literals: Literals,
     },
 }
 
@@ -32,13 +41,40 @@ impl Codec {
     /// zstd at its level 3.
     #[must_use]
     pub const fn zstd() -> Self {
-        Self::Zstd { level: 3 }
+        Self::Zstd { level: 3, literals: Literals::Compressed }
     }
 
     /// zstd with a dictionary at level 19.
     #[must_use]
     pub const fn zstd_dict() -> Self {
-        Self::ZstdDict { level: 19 }
+        Self::ZstdDict { level: 19, literals: Literals::Compressed }
+    }
+
+    /// The same at another of zstd's compression levels, -7 to 22; raw stays as it is.
+    #[must_use]
+    pub const fn with_level(self, level: i32) -> Self {
+        match self {
+            Self::Raw => self,
+            Self::Zstd { literals, .. } => Self::Zstd { level, literals },
+            Self::ZstdDict { literals, .. } => Self::ZstdDict { level, literals },
+        }
+    }
+
+    /// The same with literals stored in that way; raw stays as it is.
+    ///
+    /// ```
+    /// use loaderx_core::{Codec, Literals};
+    ///
+    /// let fast_to_read = Codec::zstd().with_level(9).with_literals(Literals::Raw);
+    /// assert_eq!(fast_to_read.name(), "zstd");
+    /// ```
+    #[must_use]
+    pub const fn with_literals(self, literals: Literals) -> Self {
+        match self {
+            Self::Raw => self,
+            Self::Zstd { level, .. } => Self::Zstd { level, literals },
+            Self::ZstdDict { level, .. } => Self::ZstdDict { level, literals },
+        }
     }
 
     /// The name in the schema: `"raw"`, `"zstd"` or `"zstd_dict"`.
@@ -48,6 +84,24 @@ impl Codec {
             Self::Raw => "raw",
             Self::Zstd { .. } => "zstd",
             Self::ZstdDict { .. } => "zstd_dict",
+        }
+    }
+
+    /// The same without a dictionary.
+    pub(crate) const fn plain(self) -> Self {
+        match self {
+            Self::ZstdDict { level, literals } => Self::Zstd { level, literals },
+            other => other,
+        }
+    }
+
+    /// How its frames are made; `None` for raw.
+    pub(crate) const fn frames(self) -> Option<FrameOptions> {
+        match self {
+            Self::Raw => None,
+            Self::Zstd { level, literals } | Self::ZstdDict { level, literals } => {
+                Some(FrameOptions { level, literals })
+            }
         }
     }
 

@@ -71,7 +71,7 @@ pub fn train_dictionary(records: &[&[u8]], max_bytes: Option<usize>) -> Result<T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::{Dictionary, compress, decompress};
+    use crate::codec::{Dictionary, FrameOptions, compress, decompress};
 
     fn records(count: usize) -> Vec<Vec<u8>> {
         (0..count)
@@ -90,8 +90,8 @@ mod tests {
         let dictionary = Dictionary::new(bytes).unwrap();
         assert_ne!(dictionary.identity().id, 0);
         let (mut plain, mut shared) = (Vec::new(), Vec::new());
-        let without = compress(&records[5], 3, None, &mut plain).unwrap();
-        let with = compress(&records[5], 3, Some(&dictionary), &mut shared).unwrap();
+        let without = compress(&records[5], FrameOptions::level(3), None, &mut plain).unwrap();
+        let with = compress(&records[5], FrameOptions::level(3), Some(&dictionary), &mut shared).unwrap();
         assert!(with * 3 < without * 2, "{with} against {without}");
         let mut decoded = vec![0; records[5].len()];
         let length = decoded.len();
@@ -121,7 +121,7 @@ mod tests {
             };
             let dictionary = Dictionary::new(bytes).unwrap();
             let (mut frame, mut decoded) = (Vec::new(), vec![0; 8]);
-            compress(b"the same", 19, Some(&dictionary), &mut frame).unwrap();
+            compress(b"the same", FrameOptions::level(19), Some(&dictionary), &mut frame).unwrap();
             decompress(&frame, Some(&dictionary), decoded.as_mut_slice(), 8).unwrap();
             assert_eq!(decoded, b"the same");
         }

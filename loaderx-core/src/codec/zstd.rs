@@ -5,30 +5,31 @@
 
 use std::cell::RefCell;
 
-use zstd_safe::{CCtx, CParameter, DCtx, WriteBuf};
+use zstd_safe::{CCtx, CParameter, DCtx, ParamSwitch, WriteBuf};
 
-use super::Dictionary;
+use super::{Dictionary, FrameOptions, Literals};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Contexts that a thread keeps: plain and with a dictionary, for a training and a validation store.
 const KEPT: usize = 4;
 
 thread_local! {
-    static DECODERS: RefCell<Contexts<DCtx<'static>>> = const { RefCell::new(Contexts::new()) };
-    static ENCODERS: RefCell<Contexts<CCtx<'static>>> = const { RefCell::new(Contexts::new()) };
+    static DECODERS: RefCell<Contexts<Option<u64>, DCtx<'static>>> = const { RefCell::new(Contexts::new()) };
+    static ENCODERS: RefCell<Contexts<(Option<u64>, FrameOptions), CCtx<'static>>> =
+        const { RefCell::new(Contexts::new()) };
 }
 
-/// The contexts of one thread, the last used first. `None` is the key of the plain one.
-struct Contexts<C> {
-    kept: Vec<((Option<u64>, i32), C)>,
+/// The contexts of one thread, the last used first. Their keys name the dictionary, `None` for none.
+struct Contexts<K, C> {
+    kept: Vec<(K, C)>,
 }
 
-impl<C> Contexts<C> {
+impl<K: PartialEq, C> Contexts<K, C> {
     const fn new() -> Self {
         Self { kept: Vec::new() }
     }
 
-    fn get(&mut self, key: (Option<u64>, i32), make: impl FnOnce() -> Result<C>) -> Result<&mut C> {
+    fn get(&mut self, key: K, make: impl FnOnce() -> Result<C>) -> Result<&mut C> {
         match self.kept.iter().position(|(other, _)| *other == key) {
             Some(0) => {}
             Some(at) => self.kept[..=at].rotate_right(1),
@@ -47,14 +48,22 @@ impl<C> Contexts<C> {
 /// Compresses `content` into one frame with content size and checksum, appended to `frames`. Returns its length.
 pub(crate) fn compress(
     content: &[u8],
-    level: i32,
+    options: FrameOptions,
     dictionary: Option<&Dictionary>,
     frames: &mut Vec<u8>,
 ) -> Result<usize> {
     ENCODERS.with_borrow_mut(|contexts| {
-        let context = contexts.get((dictionary.map(Dictionary::key), level), || {
+        let context = contexts.get((dictionary.map(Dictionary::key), options), || {
             let mut context = CCtx::create();
-            for parameter in [CParameter::CompressionLevel(level), CParameter::ChecksumFlag(true)] {
+            let literals = match options.literals {
+                Literals::Compressed => ParamSwitch::Auto,
+                Literals::Raw => ParamSwitch::Disable,
+            };
+            for parameter in [
+                CParameter::CompressionLevel(options.level),
+                CParameter::LiteralCompressionMode(literals),
+                CParameter::ChecksumFlag(true),
+            ] {
                 context.set_parameter(parameter).map_err(|code| encoding("set up the compressor", code))?;
             }
             if let Some(dictionary) = dictionary {
@@ -81,7 +90,7 @@ pub(crate) fn decompress<C: WriteBuf + ?Sized>(
     length: usize,
 ) -> Result<()> {
     let written = DECODERS.with_borrow_mut(|contexts| {
-        let context = contexts.get((dictionary.map(Dictionary::key), 0), || {
+        let context = contexts.get(dictionary.map(Dictionary::key), || {
             let mut context = DCtx::create();
             if let Some(dictionary) = dictionary {
                 context
@@ -133,8 +142,12 @@ mod tests {
     use super::*;
 
     fn round_trip(content: &[u8], dictionary: Option<&Dictionary>) -> Vec<u8> {
+        round_trip_with(FrameOptions::level(3), content, dictionary)
+    }
+
+    fn round_trip_with(options: FrameOptions, content: &[u8], dictionary: Option<&Dictionary>) -> Vec<u8> {
         let mut frames = vec![1, 2, 3];
-        let length = compress(content, 3, dictionary, &mut frames).unwrap();
+        let length = compress(content, options, dictionary, &mut frames).unwrap();
         assert_eq!(frames.len(), 3 + length);
         let mut decoded = vec![0; content.len()];
         decompress(&frames[3..], dictionary, decoded.as_mut_slice(), content.len()).unwrap();
@@ -153,6 +166,21 @@ mod tests {
             let result = decompress(&damaged, None, decoded.as_mut_slice(), 1000);
             assert!(result.is_err() || decoded == [7; 1000], "bit {bit} gave wrong data");
         }
+    }
+
+    #[test]
+    fn raw_literals_change_the_size_and_not_the_content() {
+        // Bytes of few values that repeat nothing: only the Huffman code of the literals makes them shorter.
+        let content: Vec<u8> = (0..4000_u32)
+            .scan(1_u32, |state, _| {
+                *state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                Some(state.to_be_bytes()[0] >> 4)
+            })
+            .collect();
+        let small = round_trip_with(FrameOptions::level(3), &content, None);
+        let raw = FrameOptions { level: 3, literals: Literals::Raw };
+        let large = round_trip_with(raw, &content, None);
+        assert!(small.len() < 2500 && large.len() > 3900, "{} and {} bytes", small.len(), large.len());
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use crate::codec::{Codec, Dictionary, Training, compress, decompress, train_dictionary};
-use crate::error::Result;
+use crate::codec::{Codec, Dictionary, Literals, Training, compress, decompress, train_dictionary};
+use crate::error::{Error, Result};
 
 /// The share of the bytes that a codec must save for each time that its decoding takes twice as long.
 const PER_HALVING: f64 = 0.15;
@@ -42,7 +42,8 @@ pub struct ChosenCodec {
     pub reason: String,
 }
 
-/// Tries raw, zstd, and zstd with a dictionary on sample records, and chooses by bytes and decoding speed.
+/// Tries raw, zstd, and zstd with a dictionary on sample records, zstd with raw and with compressed literals, and
+/// chooses by bytes and decoding speed.
 ///
 /// Each candidate in turn is held against the best so far, raw being the first. It must save 15 % of the bytes for each
 /// time that decoding takes twice as long (so 28 % at a quarter of the speed, 48 % at a sixteenth), and 10 % in any case.
@@ -68,6 +69,7 @@ pub fn choose_codec(records: &[&[u8]]) -> Result<ChosenCodec> {
     let judged = if judged.is_empty() { picked.clone() } else { judged };
     let mut trials = vec![
         CodecTrial { codec: Codec::Raw, ratio: 1.0, decode_rate: copy_rate(&judged)? },
+        try_codec(Codec::zstd().with_literals(Literals::Raw), None, &judged)?,
         try_codec(Codec::zstd(), None, &judged)?,
     ];
     let mut dictionary = None;
@@ -75,23 +77,27 @@ pub fn choose_codec(records: &[&[u8]]) -> Result<ChosenCodec> {
     if average <= SMALL {
         let trained: Vec<&[u8]> = picked.iter().step_by(2).copied().collect();
         if let Training::Trained(bytes) = train_dictionary(&trained, None)? {
-            trials.push(try_codec(Codec::zstd_dict(), Some(&Dictionary::new(bytes.clone())?), &judged)?);
+            let digested = Dictionary::new(bytes.clone())?;
+            for literals in [Literals::Raw, Literals::Compressed] {
+                let codec = Codec::zstd_dict().with_literals(literals);
+                trials.push(try_codec(codec, Some(&digested), &judged)?);
+            }
             dictionary = Some(bytes);
         }
     }
     let (codec, why) = decide(&trials);
-    if codec != Codec::zstd_dict() {
+    if !matches!(codec, Codec::ZstdDict { .. }) {
         dictionary = None;
     }
     let measured: Vec<String> = trials
         .iter()
         .map(|trial| {
-            format!("{} {:.2} times at {:.0} MB/s", trial.codec.name(), trial.ratio, trial.decode_rate / 1e6)
+            format!("{} {:.2} times at {:.0} MB/s", words(trial.codec), trial.ratio, trial.decode_rate / 1e6)
         })
         .collect();
     let reason = format!(
         "codec {} was chosen on a sample of {} records: {why} (smaller by, decoding at: {})",
-        codec.name(),
+        words(codec),
         judged.len(),
         measured.join(", ")
     );
@@ -109,9 +115,9 @@ fn decide(trials: &[CodecTrial]) -> (Codec, String) {
         let wins = saved >= asked;
         clauses.push(format!(
             "{} saves {:.0} % of {}'s bytes, {} the {:.0} % that decoding at {:.2} of its speed has to save",
-            trial.codec.name(),
+            words(trial.codec),
             100.0 * saved.max(0.0),
-            best.codec.name(),
+            words(best.codec),
             if wins { "at least" } else { "less than" },
             100.0 * asked,
             trial.decode_rate / best.decode_rate.max(1.0)
@@ -123,14 +129,17 @@ fn decide(trials: &[CodecTrial]) -> (Codec, String) {
     (best.codec, clauses.join("; "))
 }
 
+/// The codec's name, and what is done with literals where that is not the usual.
+fn words(codec: Codec) -> String {
+    let raw = codec.frames().is_some_and(|frames| frames.literals == Literals::Raw);
+    format!("{}{}", codec.name(), if raw { " with raw literals" } else { "" })
+}
+
 fn try_codec(codec: Codec, dictionary: Option<&Dictionary>, records: &[&[u8]]) -> Result<CodecTrial> {
-    let level = match codec {
-        Codec::Raw => 0,
-        Codec::Zstd { level } | Codec::ZstdDict { level } => level,
-    };
+    let options = codec.frames().ok_or_else(|| Error::invalid("raw records are not tried"))?;
     let (mut frames, mut ends, mut stored, mut decoded) = (Vec::new(), vec![0], 0, 0);
     for record in records {
-        let length = compress(record, level, dictionary, &mut frames)?;
+        let length = compress(record, options, dictionary, &mut frames)?;
         ends.push(frames.len());
         // A store keeps a record raw that does not become smaller.
         stored += length.min(record.len());

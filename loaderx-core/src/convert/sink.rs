@@ -41,9 +41,7 @@ pub(super) struct Sink {
 enum CodecChoice {
     Fixed(Codec),
     /// With a dictionary that is yet to be trained.
-    Train {
-        level: i32,
-    },
+    Train(Codec),
     BySample,
 }
 
@@ -81,7 +79,7 @@ impl Sink {
         }
         let codec = match options.codec {
             _ if options.codec_by_sample => CodecChoice::BySample,
-            Some(Codec::ZstdDict { level }) => CodecChoice::Train { level },
+            Some(codec @ Codec::ZstdDict { .. }) => CodecChoice::Train(codec),
             Some(codec) => CodecChoice::Fixed(codec),
             None => CodecChoice::Fixed(Codec::Raw),
         };
@@ -187,14 +185,14 @@ impl Sink {
         let sample: Vec<&[u8]> = self.waiting().collect();
         let codec = match self.codec {
             CodecChoice::Fixed(codec) => codec,
-            CodecChoice::Train { level } => match train_dictionary(&sample, None)? {
+            CodecChoice::Train(codec) => match train_dictionary(&sample, None)? {
                 Training::Trained(dictionary) => {
                     self.dictionary = Some(dictionary);
-                    Codec::ZstdDict { level }
+                    codec
                 }
                 Training::Unsuitable(reason) => {
                     self.notes.push(format!("stored with plain zstd: {reason}"));
-                    Codec::Zstd { level }
+                    codec.plain()
                 }
             },
             CodecChoice::BySample => {

@@ -35,6 +35,17 @@ pub struct DictionaryIdentity {
     pub crc: u32,
 }
 
+/// How appends are stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AppendCodec {
+    /// The codec.
+    pub compression: Compression,
+    /// zstd's compression level.
+    pub level: i32,
+    /// Whether zstd leaves literals as they are.
+    pub raw_literals: bool,
+}
+
 /// The header of `check.zr`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CheckHeader {
@@ -47,8 +58,8 @@ pub struct CheckHeader {
     pub own_until: u64,
     /// The dictionary of the store.
     pub dictionary: DictionaryIdentity,
-    /// How appends are stored, and the level of their compression, where a writer has said so.
-    pub codec: Option<(Compression, i32)>,
+    /// How appends are stored, where a writer has said so.
+    pub codec: Option<AppendCodec>,
     /// Whether checksums are kept for appended records.
     pub entries: bool,
     /// The chunk and the offset of the write frontier when the header was written.
@@ -59,9 +70,11 @@ impl CheckHeader {
     /// The 64 bytes of a slot.
     #[must_use]
     pub fn encode(&self) -> [u8; SLOT_BYTES] {
-        let (codec, level) = match self.codec {
-            None => (0, 0),
-            Some((compression, level)) => (u16::from(compression.number()) + 1, level),
+        let (codec, literals, level) = match self.codec {
+            None => (0, 0, 0),
+            Some(codec) => {
+                (u16::from(codec.compression.number()) + 1, u16::from(codec.raw_literals), codec.level)
+            }
         };
         let mut bytes = [0; SLOT_BYTES];
         bytes[0..4].copy_from_slice(&MAGIC);
@@ -74,6 +87,7 @@ impl CheckHeader {
         bytes[36..40].copy_from_slice(&self.dictionary.length.to_le_bytes());
         bytes[40..44].copy_from_slice(&self.dictionary.crc.to_le_bytes());
         bytes[44..46].copy_from_slice(&codec.to_le_bytes());
+        bytes[46..48].copy_from_slice(&literals.to_le_bytes());
         bytes[48..52].copy_from_slice(&level.to_le_bytes());
         bytes[52..54].copy_from_slice(&self.frontier.0.to_le_bytes());
         bytes[56..60].copy_from_slice(&self.frontier.1.to_le_bytes());
@@ -101,13 +115,17 @@ impl CheckHeader {
                 u16_at(4)
             )));
         }
-        let level = i32::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51]]);
-        let codec = match u16_at(44) {
-            1 => Some((Compression::Raw, level)),
-            2 => Some((Compression::Zstd, level)),
-            3 => Some((Compression::ZstdDict, level)),
+        let compression = match u16_at(44) {
+            1 => Some(Compression::Raw),
+            2 => Some(Compression::Zstd),
+            3 => Some(Compression::ZstdDict),
             _ => None,
         };
+        let codec = compression.map(|compression| AppendCodec {
+            compression,
+            level: i32::from_le_bytes([bytes[48], bytes[49], bytes[50], bytes[51]]),
+            raw_literals: u16_at(46) == 1,
+        });
         Ok(Self {
             sequence: u64_at(8),
             synced_length: u64_at(16),
@@ -224,7 +242,7 @@ mod tests {
             synced_length: 7,
             own_until: u64::MAX,
             dictionary: DictionaryIdentity { id: 1, length: 2, crc: 3 },
-            codec: Some((Compression::ZstdDict, -5)),
+            codec: Some(AppendCodec { compression: Compression::ZstdDict, level: -5, raw_literals: true }),
             entries: true,
             frontier: (7, 8),
         }
@@ -232,11 +250,12 @@ mod tests {
 
     #[test]
     fn headers_survive_their_bytes_and_every_flipped_bit_is_found() {
+        let codec = |compression, level, raw_literals| Some(AppendCodec { compression, level, raw_literals });
         for codec in [
             None,
-            Some((Compression::Raw, 0)),
-            Some((Compression::Zstd, 3)),
-            Some((Compression::ZstdDict, -5)),
+            codec(Compression::Raw, 0, false),
+            codec(Compression::Zstd, 3, true),
+            codec(Compression::ZstdDict, -5, false),
         ] {
             for entries in [false, true] {
                 let header = CheckHeader { codec, entries, ..header(9) };

@@ -3,9 +3,11 @@
 use std::sync::Arc;
 
 use super::names;
-use crate::codec::Codec;
+use crate::codec::{Codec, Literals};
 use crate::error::{Error, Result};
-use crate::format::check::{CheckEntry, CheckHeader, DictionaryIdentity, SLOT_BYTES, entry_offset};
+use crate::format::check::{
+    AppendCodec, CheckEntry, CheckHeader, DictionaryIdentity, SLOT_BYTES, entry_offset,
+};
 use crate::format::{Compression, Header};
 use crate::io::{Access, Directory, File};
 
@@ -116,21 +118,29 @@ pub(super) fn new_header(
         // Nothing of ours past what is there; a writer says otherwise before its first append.
         own_until: synced_length,
         dictionary,
-        codec: Some(match codec {
-            Codec::Raw => (Compression::Raw, 0),
-            Codec::Zstd { level } => (Compression::Zstd, level),
-            Codec::ZstdDict { level } => (Compression::ZstdDict, level),
-        }),
+        codec: Some(append_codec(codec)),
         entries,
         frontier: (header.tail_chunk, header.tail_offset),
     }
 }
 
+fn append_codec(codec: Codec) -> AppendCodec {
+    let (compression, level, literals) = match codec {
+        Codec::Raw => (Compression::Raw, 0, Literals::Compressed),
+        Codec::Zstd { level, literals } => (Compression::Zstd, level, literals),
+        Codec::ZstdDict { level, literals } => (Compression::ZstdDict, level, literals),
+    };
+    AppendCodec { compression, level, raw_literals: literals == Literals::Raw }
+}
+
 /// The codec that a header remembers.
 pub(super) fn remembered_codec(header: &CheckHeader) -> Option<Codec> {
-    header.codec.map(|(compression, level)| match compression {
-        Compression::Raw => Codec::Raw,
-        Compression::Zstd => Codec::Zstd { level },
-        Compression::ZstdDict => Codec::ZstdDict { level },
+    header.codec.map(|stored| {
+        let literals = if stored.raw_literals { Literals::Raw } else { Literals::Compressed };
+        match stored.compression {
+            Compression::Raw => Codec::Raw,
+            Compression::Zstd => Codec::Zstd { level: stored.level, literals },
+            Compression::ZstdDict => Codec::ZstdDict { level: stored.level, literals },
+        }
     })
 }

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use loaderx_core::format::FormatVersion;
 use loaderx_core::io::{Directory, memory::MemoryDisk};
-use loaderx_core::{Codec, CreateOptions, ErrorKind, OpenOptions, ReadMode, Store};
+use loaderx_core::{Codec, CreateOptions, ErrorKind, Literals, OpenOptions, ReadMode, Store};
+use loaderx_tests::random::Random;
 use proptest::prelude::*;
 
 fn records() -> impl Strategy<Value = Vec<Vec<u8>>> {
@@ -23,7 +24,9 @@ fn dictionary() -> Vec<u8> {
 }
 
 fn codec(number: u8) -> Codec {
-    [Codec::Raw, Codec::zstd(), Codec::ZstdDict { level: 5 }][usize::from(number % 3)]
+    let dictionary = Codec::zstd_dict().with_level(5);
+    let raw_literals = [Codec::zstd(), dictionary].map(|codec| codec.with_literals(Literals::Raw));
+    [Codec::Raw, Codec::zstd(), dictionary, raw_literals[0], raw_literals[1]][usize::from(number % 5)]
 }
 
 fn check(store: &Store, model: &[Vec<u8>], indices: &[u64]) {
@@ -263,4 +266,21 @@ fn a_codec_without_its_dictionary_is_refused_before_a_directory_is_made() {
     let error = Store::create(&path, CreateOptions::new().codec(Codec::zstd_dict())).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert!(!path.exists(), "a refused store left its directory behind");
+}
+
+#[test]
+fn a_writer_that_opens_a_store_appends_in_the_way_that_it_was_created_with() {
+    // Few values that repeat nothing: only compressed literals make these bytes shorter.
+    let mut random = Random::new(5);
+    let record: Vec<u8> = (0..4000).map(|_| (random.bits() & 15) as u8).collect();
+    let stored = |codec: Codec| {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Store::create(dir.path(), CreateOptions::new().codec(codec)).unwrap());
+        let store = Store::open_writable(dir.path()).unwrap();
+        store.append_fixed(&record, 4000).unwrap();
+        assert_eq!(store.get(0).unwrap(), record);
+        store.stats().unwrap().stored_bytes
+    };
+    assert!(stored(Codec::zstd()) < 2500);
+    assert!(stored(Codec::zstd().with_literals(Literals::Raw)) > 3900);
 }

@@ -5,7 +5,7 @@ use std::io::ErrorKind::{Other, StorageFull};
 
 use loaderx_core::format::FormatVersion;
 use loaderx_core::io::memory::{Class, Fault, MemoryDisk};
-use loaderx_core::{Codec, CreateOptions, ErrorKind, OpenOptions, Result, Store};
+use loaderx_core::{Codec, CreateOptions, ErrorKind, Literals, OpenOptions, Result, Store};
 use proptest::prelude::*;
 
 type Model = Vec<Vec<u8>>;
@@ -56,7 +56,9 @@ fn open(disk: &MemoryDisk) -> Result<Store> {
 }
 
 fn codec(number: u8) -> Codec {
-    [Codec::Raw, Codec::zstd(), Codec::ZstdDict { level: 3 }][usize::from(number % 3)]
+    let dictionary = Codec::zstd_dict().with_level(3);
+    let raw_literals = [Codec::zstd(), dictionary].map(|codec| codec.with_literals(Literals::Raw));
+    [Codec::Raw, Codec::zstd(), dictionary, raw_literals[0], raw_literals[1]][usize::from(number % 5)]
 }
 
 fn create(disk: &MemoryDisk, which: u8, version: FormatVersion) -> Store {

@@ -194,7 +194,7 @@ fn a_swapped_missing_or_cut_dictionary_is_a_mismatch_with_both_ids() {
     let id = |dictionary: &[u8]| u32::from_le_bytes(dictionary[4..8].try_into().unwrap());
     let disk = MemoryDisk::new();
     let store = CreateOptions::new()
-        .codec(Codec::ZstdDict { level: 3 })
+        .codec(Codec::zstd_dict().with_level(3))
         .dictionary(own.clone())
         .create_in(disk.directory())
         .unwrap();

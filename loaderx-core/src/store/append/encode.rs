@@ -76,17 +76,17 @@ impl Encoder<'_> {
 
     fn encode_part<'a>(&self, records: &[&'a [u8]]) -> Result<Part<'a>> {
         let mut part = Part { frames: Vec::new(), pieces: Vec::with_capacity(records.len()) };
-        let (level, dictionary, compression) = match self.codec {
-            Codec::Raw => {
-                part.pieces.extend(records.iter().map(|record| raw(record)));
-                return Ok(part);
-            }
-            Codec::Zstd { level } => (level, None, Compression::Zstd),
-            Codec::ZstdDict { level } => (level, self.dictionary, Compression::ZstdDict),
+        let Some(options) = self.codec.frames() else {
+            part.pieces.extend(records.iter().map(|record| raw(record)));
+            return Ok(part);
+        };
+        let (dictionary, compression) = match self.codec {
+            Codec::ZstdDict { .. } => (self.dictionary, Compression::ZstdDict),
+            _ => (None, Compression::Zstd),
         };
         for &record in records {
             let start = part.frames.len();
-            let length = codec::compress(record, level, dictionary, &mut part.frames)?;
+            let length = codec::compress(record, options, dictionary, &mut part.frames)?;
             if length >= record.len() {
                 part.frames.truncate(start);
                 part.pieces.push(raw(record));
