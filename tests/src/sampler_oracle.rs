@@ -306,7 +306,7 @@ pub fn padded(lengths: &[u32], tokens: u64, seed: u64, step: u64) -> Vec<u64> {
     let groups = groups(lengths, |group, next| {
         let (shortest, longest) = (length(&group[0]), length(group.last().unwrap()));
         let four_batches = group.len() as u64 * longest.max(1) >= 4 * tokens;
-        next > shortest + shortest / 8 && four_batches || next / 2 > shortest
+        next > shortest + shortest / 32 && four_batches || next / 2 > shortest
     });
     let size_of = |group: &Vec<u64>| {
         let longest = length(group.last().unwrap());

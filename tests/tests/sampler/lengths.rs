@@ -1,7 +1,7 @@
 //! Batches by length: similar lengths, token budgets, every record once a cycle, seeking without a replay.
 #![forbid(unsafe_code)]
 
-use loaderx_core::sampler::{Bucketed, Sampler, Tail, TokenBudget};
+use loaderx_core::sampler::{Bucketed, Cyclic, Sampler, Tail, TokenBudget};
 use proptest::prelude::*;
 
 fn draw(sampler: &impl Sampler, step: u64) -> Vec<u64> {
@@ -107,7 +107,7 @@ fn bounds_are_kept() {
 
 #[test]
 fn companions_and_order_change_from_cycle_to_cycle() {
-    let lengths = texts(5_000);
+    let lengths = texts(20_000);
     let samplers: [Box<dyn Sampler>; 3] = [
         Box::new(Bucketed::new(&lengths, 10, 20, Tail::Short, 1).unwrap()),
         Box::new(TokenBudget::padded(&lengths, 4_000, 1).unwrap()),
@@ -144,6 +144,24 @@ fn batches_fill_most_of_the_budget() {
     let packed = used(&cycle(&TokenBudget::packed(&lengths, budget, 1).unwrap(), 0));
     assert!(padded > 0.6, "padded batches are {padded} full");
     assert!(packed > 0.94, "packed batches are {packed} full");
+}
+
+#[test]
+fn padded_batches_of_sentences_hold_at_most_two_per_cent_of_padding() {
+    let lengths: Vec<u32> = (0..10_000_u32).map(|i| 5 + i * 7919 % 31 + i * 104_729 % 29).collect();
+    let padding = |batches: &[Vec<u64>]| {
+        let (mut real, mut occupied) = (0, 0);
+        for batch in batches {
+            let lengths = lengths_of(&lengths, batch);
+            real += lengths.iter().sum::<u64>();
+            occupied += lengths.iter().max().unwrap() * lengths.len() as u64;
+        }
+        1.0 - real as f64 / occupied as f64
+    };
+    let by_budget = padding(&cycle(&TokenBudget::padded(&lengths, 1_024, 1).unwrap(), 0));
+    let by_chance = padding(&cycle(&Cyclic::new(10_000, 32, 1).unwrap(), 0));
+    assert!(by_budget <= 0.02, "padding is {by_budget}");
+    assert!(by_chance > 0.3, "the lengths are too alike to show anything: {by_chance}");
 }
 
 #[test]

@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// How tokens are counted is chosen by the constructor:
 ///
 /// - [`TokenBudget::padded`]: number of records times the longest of them, what a padded batch occupies. Batches hold
-///   records of similar length: from a group whose shortest is at least 8/9 of the longest, or down to about half of
-///   it where so few records would not fill four batches, which leaves little to shuffle.
+///   records of similar length: from a group whose shortest is at least 32/33 of the longest, or down to about half
+///   of it where so few records would not fill four batches, which leaves little to shuffle.
 /// - [`TokenBudget::packed`]: the sum of the lengths, what a packed batch (values and `cu_seqlens`) occupies.
 ///   Batches hold records of all lengths.
 ///
@@ -53,6 +53,10 @@ pub struct TokenBudget {
 /// The batches that a group of similar lengths has to fill before its length alone ends it.
 const MIXED: u64 = 4;
 
+/// Records are similar whose lengths differ by less than one part in so many. On sentences of 5 to 64 tokens 8 leaves
+/// 5 % padding, 16 2.6 %, 32 1.3 %, and equal lengths alone 0.8 %, with ever fewer records to meet in a batch.
+const SIMILAR: u32 = 32;
+
 #[derive(Clone, Debug)]
 enum Cut {
     Padded(Plan),
@@ -69,7 +73,7 @@ impl TokenBudget {
         let (order, sorted) = prepare_lengths(lengths, tokens)?;
         let groups = group(&sorted, |group, length| {
             let occupied = u64::from(group.len()) * u64::from(group.longest.max(1));
-            let wide = length > group.shortest.saturating_add(group.shortest / 8);
+            let wide = length > group.shortest.saturating_add(group.shortest / SIMILAR);
             wide && occupied >= tokens.saturating_mul(MIXED) || length / 2 > group.shortest
         });
         let sized: Vec<(Group, usize)> = groups
