@@ -2,14 +2,16 @@
 
 mod dictionary;
 mod frame;
+mod promise;
 mod train;
 mod zstd;
 
 pub(crate) use dictionary::Dictionary;
 pub(crate) use frame::FrameOptions;
 pub use frame::Literals;
+pub(crate) use promise::{BELIEVED_BYTES, check_promise};
 pub use train::{Training, train_dictionary};
-pub(crate) use zstd::{compress, content_size, decompress};
+pub(crate) use zstd::{compress, decompress};
 
 use crate::error::{Error, ErrorKind, Result};
 

@@ -17,6 +17,8 @@ const SLOTS_END: u64 = 2 * SLOT_BYTES as u64;
 const MAGIC: [u8; 4] = *b"ZCHK";
 const VERSION: u16 = 1;
 const NO_ENTRIES: u16 = 1;
+/// No writer counts this far, so the next sequence always exists.
+const MAX_SEQUENCE: u64 = u64::MAX / 2;
 
 /// Where the entry of record `index` lies in `check.zr`.
 #[must_use]
@@ -113,6 +115,12 @@ impl CheckHeader {
             return Err(Error::corrupt(format!(
                 "the checks have version {}; this build reads {VERSION}",
                 u16_at(4)
+            )));
+        }
+        if u64_at(8) > MAX_SEQUENCE {
+            return Err(Error::corrupt(format!(
+                "the checks were written {} times, which no writer does",
+                u64_at(8)
             )));
         }
         let compression = match u16_at(44) {
@@ -267,6 +275,13 @@ mod tests {
             bytes[bit / 8] ^= 1 << (bit % 8);
             assert!(CheckHeader::decode(&bytes).unwrap_err().is_corrupt(), "bit {bit}");
         }
+    }
+
+    #[test]
+    fn a_sequence_without_a_next_one_is_refused() {
+        assert!(CheckHeader::decode(&header(MAX_SEQUENCE).encode()).is_ok());
+        assert!(CheckHeader::decode(&header(MAX_SEQUENCE + 1).encode()).unwrap_err().is_corrupt());
+        assert!(CheckHeader::decode(&header(u64::MAX).encode()).unwrap_err().is_corrupt());
     }
 
     #[test]

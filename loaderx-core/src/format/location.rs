@@ -6,6 +6,10 @@ use crate::error::{Error, Result};
 /// Bytes of one entry of the record table.
 pub const LOCATION_BYTES: usize = 16;
 
+/// A zstd block takes at least 4 bytes and decodes to at most 128 KiB.
+const BLOCK_STORED_BYTES: u64 = 4;
+const BLOCK_DECODED_BYTES: u64 = 128 << 10;
+
 /// How the stored bytes of a record were made from its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Compression {
@@ -73,7 +77,8 @@ impl Location {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for an unknown codec or lengths outside the limits.
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for an unknown codec, lengths outside the limits, or a content
+    /// that is longer than any frame of the stored length holds.
     #[inline]
     pub fn decode(bytes: &[u8; LOCATION_BYTES], version: FormatVersion) -> Result<Self> {
         let [o0, o1, o2, o3, p0, p1, p2, p3, l0, l1, l2, l3, c0, c1, codec, _reserved] = *bytes;
@@ -94,6 +99,9 @@ impl Location {
         if !limits.contains(&u64::from(decoded_length)) || stored_length > decoded_length {
             return Err(impossible_length(stored_length, decoded_length, &limits));
         }
+        if compression != Compression::Raw && u64::from(decoded_length) > most_decoded(stored_length) {
+            return Err(impossible_frame(stored_length, decoded_length));
+        }
         Ok(Self {
             offset: u32::from_le_bytes([o0, o1, o2, o3]),
             stored_length,
@@ -102,6 +110,11 @@ impl Location {
             compression,
         })
     }
+}
+
+/// The most bytes that a frame of `stored` bytes can decode to.
+fn most_decoded(stored: u32) -> u64 {
+    u64::from(stored) / BLOCK_STORED_BYTES * BLOCK_DECODED_BYTES
 }
 
 // Every record of every gather is decoded; the texts of what is wrong with one stay out of that loop.
@@ -122,6 +135,15 @@ fn impossible_length(stored: u32, decoded: u32, limits: &RangeInclusive<u64>) ->
             limits.end()
         )
     })
+}
+
+#[cold]
+fn impossible_frame(stored: u32, decoded: u32) -> Error {
+    Error::corrupt(format!(
+        "the record table gives a compressed record of {stored} bytes a content of {decoded}; a frame of that length \
+         holds at most {}",
+        most_decoded(stored)
+    ))
 }
 
 #[cfg(test)]
@@ -155,8 +177,13 @@ mod tests {
         assert!(changed(14, &[3], v3).unwrap_err().is_corrupt());
         assert!(changed(8, &0_u32.to_le_bytes(), v3).unwrap_err().is_corrupt());
         assert!(changed(8, &((1_u32 << 20) + 1).to_le_bytes(), v3).unwrap_err().is_corrupt());
-        assert!(changed(8, &((1_u32 << 20) + 1).to_le_bytes(), FormatVersion::V4).is_ok());
+        let large = |stored: u64| stored | ((1 << 20) + 1) << 32;
+        assert!(changed(4, &large(36).to_le_bytes(), FormatVersion::V4).is_ok());
         assert!(changed(4, &u32::MAX.to_le_bytes(), v3).unwrap_err().is_corrupt());
+        // 17 stored bytes are at most 4 blocks.
+        let blocks = |count: u32| changed(8, &(count * (128 << 10)).to_le_bytes(), v3);
+        assert!(blocks(4).is_ok());
+        assert!(blocks(5).unwrap_err().is_corrupt());
         // Python ignores the stored length of raw records, and the reserved byte.
         let raw = changed(14, &[0, 9], v3).unwrap();
         assert_eq!((raw.stored_length, raw.decoded_length), (64, 64));

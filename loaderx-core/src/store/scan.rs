@@ -229,11 +229,12 @@ impl<'s> Scan<'s> {
     fn decode(&mut self, location: &Location) -> Result<(), Error> {
         let dictionary = self.store.dictionary_for(location)?;
         let length = location.decoded_length as usize;
-        if let Some(says) = codec::content_size(&self.stored)
-            && says != length as u64
-        {
-            return Err(Error::corrupt(format!("the frame holds {says} bytes, the table says {length}")));
-        }
+        codec::check_promise(self.stored.len() as u64, location.decoded_length, |at, buffer| {
+            let start = usize::try_from(at).unwrap_or(usize::MAX);
+            let bytes = self.stored.get(start..).and_then(|rest| rest.get(..buffer.len()));
+            buffer.copy_from_slice(bytes.ok_or_else(|| Error::corrupt("the frame is cut short"))?);
+            Ok(())
+        })?;
         self.content.clear();
         self.content.try_reserve_exact(length).map_err(|error| {
             Error::new(ErrorKind::LimitExceeded, format!("no memory for {length} bytes")).caused_by(error)

@@ -14,9 +14,6 @@ use crate::codec;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Compression, HEADER_BYTES, LOCATION_BYTES, Location};
 
-/// A frame that promises more than this must say so itself, before memory is made for it.
-const BELIEVED_BYTES: u32 = 1 << 20;
-
 /// How many entries ahead the table is asked for: a table of millions of records is not in the cache either.
 const ENTRIES_AHEAD: usize = 24;
 
@@ -58,7 +55,7 @@ impl Store {
             if snapshot.chunk_of(location).is_none() {
                 snapshot = self.reach(location).map_err(|error| error.for_record(index))?;
             }
-            if location.decoded_length > BELIEVED_BYTES && location.compression != Compression::Raw {
+            if location.decoded_length > codec::BELIEVED_BYTES && location.compression != Compression::Raw {
                 self.check_promise(&snapshot, index, location)?;
             }
         }
@@ -108,26 +105,14 @@ impl Store {
         Ok((locations, snapshot))
     }
 
-    /// Compares the length that the table promises with what the frame itself says.
+    /// Holds the length that the table promises against the frame.
     fn check_promise(&self, snapshot: &Snapshot, index: u64, location: &Location) -> Result<()> {
-        let mut scratch = Vec::new();
-        let head = u64::from(location.stored_length).min(32);
         let chunk = self.chunk_of(snapshot, index, location)?;
-        let frame = chunk
-            .bytes(u64::from(location.offset), head, &mut scratch)
-            .map_err(|error| self.unreadable(index, location, error))?;
-        let says = codec::content_size(frame);
-        if says == Some(u64::from(location.decoded_length)) {
-            return Ok(());
-        }
-        let says = says.map_or("nothing".to_owned(), |size| format!("{size} bytes"));
-        Err(self.damaged(
-            index,
-            location,
-            Error::corrupt(format!(
-                "the frame says that it holds {says}, the record table says {} bytes",
-                location.decoded_length
-            )),
-        ))
+        codec::check_promise(u64::from(location.stored_length), location.decoded_length, |at, buffer| {
+            chunk
+                .read_exact(buffer, u64::from(location.offset) + at)
+                .map_err(|error| self.unreadable(index, location, error))
+        })
+        .map_err(|error| self.damaged(index, location, error))
     }
 }
