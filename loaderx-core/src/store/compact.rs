@@ -90,7 +90,7 @@ struct Move<'a> {
 impl Store {
     /// Slides the live records together and makes the chunk files as short as they can be.
     ///
-    /// Indices and content stay as they are. Works in place, with bounded memory for the bytes and some 16 bytes for
+    /// Indices and content stay as they are. Works in place, with bounded memory for the bytes and 16 to 32 bytes for
     /// each record, and leaves a whole store whenever it is interrupted.
     ///
     /// # Errors
@@ -230,7 +230,8 @@ impl Store {
 
     /// Every record by its place, after making sure that each is whole and none overlaps another.
     fn in_physical_order(&self, snapshot: &Snapshot, sizes: &[(u16, u64)]) -> Result<Vec<Lying>> {
-        let mut lying = Vec::with_capacity(snapshot.header.length as usize);
+        // Not made as long as the header says at once: the entries decide how many there are.
+        let mut lying = Vec::new();
         for index in 0..snapshot.header.length {
             let (location, _) = self.entry_of(snapshot, u64::from(index))?;
             let known = sizes.binary_search_by_key(&location.chunk, |&(chunk, _)| chunk);

@@ -226,27 +226,30 @@ pub(super) fn read(directory: &dyn Directory, current: Header) -> Result<Found> 
     if header.file_bytes() != Some(size) {
         return Ok(Found::Void);
     }
-    let mut crc = crc32fast::Hasher::new();
-    crc.update(JournalHeader::checked_part(&bytes));
-    let mut entries = Vec::new();
-    let entry_bytes = header.entries * JOURNAL_ENTRY_BYTES as u64;
-    let mut buffer = Vec::new();
-    let block = JOURNAL_HEADER_BYTES as u64;
-    for (offset, length) in pieces(block, entry_bytes) {
-        buffer.resize(length, 0);
-        file.read_exact_at(&mut buffer, offset).map_err(failed)?;
-        crc.update(&buffer);
-        // Pieces are a multiple of an entry long.
-        entries.extend(buffer.as_chunks::<JOURNAL_ENTRY_BYTES>().0.iter().map(JournalEntry::decode));
-    }
-    for (offset, length) in pieces(block + entry_bytes, header.data) {
-        buffer.resize(length, 0);
-        file.read_exact_at(&mut buffer, offset).map_err(failed)?;
-        crc.update(&buffer);
-    }
-    if crc.finalize() != header.crc || !belongs(&header, current) {
+    if !belongs(&header, current) {
         return Ok(Found::Void);
     }
+    let mut crc = crc32fast::Hasher::new();
+    crc.update(JournalHeader::checked_part(&bytes));
+    let mut buffer = Vec::new();
+    let mut each_piece = |start, length, what: &mut dyn FnMut(&[u8])| -> Result<()> {
+        for (offset, length) in pieces(start, length) {
+            buffer.resize(length, 0);
+            file.read_exact_at(&mut buffer, offset).map_err(failed)?;
+            what(&buffer);
+        }
+        Ok(())
+    };
+    let block = JOURNAL_HEADER_BYTES as u64;
+    each_piece(block, size - block, &mut |piece| crc.update(piece))?;
+    if crc.finalize() != header.crc {
+        return Ok(Found::Void);
+    }
+    // Only of a journal that is whole are the entries kept. Pieces are a multiple of an entry long.
+    let mut entries = Vec::new();
+    each_piece(block, header.entries * JOURNAL_ENTRY_BYTES as u64, &mut |piece| {
+        entries.extend(piece.as_chunks::<JOURNAL_ENTRY_BYTES>().0.iter().map(JournalEntry::decode));
+    })?;
     let journal = Journal { header, entries, file };
     journal.validate(directory).map_err(|error| error.at_path(path))?;
     Ok(Found::Valid(journal))

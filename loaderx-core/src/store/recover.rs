@@ -178,7 +178,7 @@ impl Store {
         }
         let mut writer = self.writer()?.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = header != writer.header;
-        writer.commit(header)?;
+        writer.move_frontier(header)?;
         if changed || start < end {
             // So that the next opening need not look again.
             for chunk in unsynced {
@@ -196,7 +196,7 @@ impl Store {
         let writer = self.writer()?.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(checks) = &writer.checks else { return Ok(()) };
         let mut cleared = false;
-        for index in 0..length {
+        for index in 0..length.min(self.written(snapshot)?) {
             // An impossible entry is for verify() to name; its checksum stays, so that it does not pass for a foreign one.
             if let Ok((location, check)) = self.entry_of(snapshot, index)
                 && check.tag != 0
@@ -243,6 +243,7 @@ impl Store {
                 (last.0, last.1.max(size.min(u64::from(u32::MAX))))
             }
         };
+        let (chunk, offset) = self.within_file(scan, (chunk, offset))?;
         if let (true, Ok(offset)) = (u32::from(chunk) < header.version.max_chunks(), u32::try_from(offset)) {
             header.tail_chunk = chunk;
             header.tail_offset = offset;
@@ -250,10 +251,22 @@ impl Store {
         Ok(header)
     }
 
+    /// A frontier that an entry puts past the end of its chunk's file, as the start of the next chunk. Appends there would
+    /// fill the gap with zeros, and what was lost would be read as these.
+    fn within_file(&self, scan: &mut Scan<'_>, frontier: (u16, u64)) -> Result<(u16, u64)> {
+        let (chunk, offset) = frontier;
+        if offset <= self.size_of(scan, chunk)?.unwrap_or(0) {
+            return Ok(frontier);
+        }
+        let Some(next) = chunk.checked_add(1) else { return Ok(frontier) };
+        Ok((next, self.size_of(scan, next)?.unwrap_or(0)))
+    }
+
     /// The chunk and the offset past which none of these records reaches.
     fn furthest(&self, scan: &Scan<'_>, records: std::ops::Range<u64>) -> Result<(u16, u64)> {
         let mut furthest = (0, 0);
-        for index in records {
+        let written = self.written(&self.snapshot())?;
+        for index in records.start..records.end.min(written) {
             match scan.entry(index) {
                 Ok((location, _)) if location.stored_length > 0 => {
                     furthest = furthest.max((location.chunk, location.end()));

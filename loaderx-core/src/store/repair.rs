@@ -1,15 +1,20 @@
 //! Repair: what is sound stays, what is not is put aside, nothing goes without a trace.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
 use super::scan::{Fault, FaultKind, Scan, Sound};
-use super::verify::{Range, overlaps};
+use super::snapshot::{Snapshot, written_entries};
+use super::verify::{LISTED, Range, overlaps};
 use super::{OpenOptions, Recovery, Store, journal, names, open, region};
 use crate::error::{Error, Result};
 use crate::format::check::CheckEntry;
 use crate::format::{HEADER_BYTES, Header, LOCATION_BYTES, table_offset};
 use crate::io::{Access, Directory, Disk};
+
+/// Bytes of damaged records are collected up to this many, then written.
+const PIECE_BYTES: usize = 64 << 10;
 
 /// What [`repair`] has done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,7 +26,7 @@ pub struct RepairReport {
     pub entries_lost: u64,
     /// The indices that damaged records had; the last records have taken their places, as in a delete.
     pub removed: Vec<u64>,
-    /// What was wrong with them.
+    /// What was wrong with them; the first 10,000 faults.
     pub faults: Vec<Fault>,
     /// The files with what was put aside, within the store's directory.
     pub aside: Vec<String>,
@@ -33,11 +38,20 @@ pub struct RepairReport {
     pub recovery: Recovery,
 }
 
+impl RepairReport {
+    fn push(&mut self, fault: Fault) {
+        if self.faults.len() < LISTED {
+            self.faults.push(fault);
+        }
+    }
+}
+
 /// Makes the store in `path` sound again as far as it can be.
 ///
 /// Damaged records are taken out like deleted ones, the last records filling their places. Their table entries go to a
 /// file `lost-N.zr` and what could be read of their stored bytes to `lost-N.bin` in the store's directory: for each
-/// its index (u64), the number of bytes (u64), and the bytes. Sound records without a checksum get one.
+/// its index (u64), the number of bytes (u64), and the bytes. Entries at the end of a version 3 table that were never
+/// written (all zeros, as in a hole) are cut off. Sound records without a checksum get one.
 ///
 /// # Errors
 ///
@@ -83,7 +97,9 @@ fn cut_header(directory: &dyn Directory, report: &mut RepairReport) -> Result<He
     }
     let words = region::header_words(meta.as_ref()).map_err(failed)?;
     let mut header = Header::from_words(words).map_err(|error| error.at_path(&path))?;
-    let present = (size - HEADER_BYTES as u64) / LOCATION_BYTES as u64;
+    let mut present = (size - HEADER_BYTES as u64) / LOCATION_BYTES as u64;
+    let read = |piece: &mut [u8], offset| meta.read_exact_at(piece, offset);
+    present = written_entries(header.version, present.min(u64::from(header.length)), read).map_err(failed)?;
     if present < u64::from(header.length) {
         report.entries_lost = u64::from(header.length) - present;
         header.length = u32::try_from(present).unwrap_or(header.length);
@@ -106,7 +122,7 @@ fn set_foreign_journal_aside(
                 .rename(names::JOURNAL, &name)
                 .and_then(|()| directory.sync())
                 .map_err(|error| Error::io("set the journal aside", directory.path().join(&name), error))?;
-            report.faults.push(Fault::of_file(FaultKind::Journal, names::JOURNAL, error.message()));
+            report.push(Fault::of_file(FaultKind::Journal, names::JOURNAL, error.message()));
             report.aside.push(name);
             Ok(())
         }
@@ -120,14 +136,7 @@ impl Store {
         let snapshot = self.refresh()?;
         let mut scan = Scan::new(self, Arc::clone(&snapshot));
         let (mut ranges, mut unchecked) = (Vec::new(), Vec::new());
-        let mut bytes = Vec::new();
-        let mut keep = |index: u64, stored: &[u8]| {
-            bytes.extend(index.to_le_bytes());
-            bytes.extend((stored.len() as u64).to_le_bytes());
-            bytes.extend(stored);
-        };
         for index in 0..snapshot.length() {
-            scan.forget_stored();
             match scan.look(index) {
                 Ok(seen) => {
                     let location = seen.location;
@@ -141,7 +150,7 @@ impl Store {
                     }
                 }
                 // Right bytes of a wrong length are not damage.
-                Err(fault) if fault.kind == FaultKind::Schema => report.faults.push(*fault),
+                Err(fault) if fault.kind == FaultKind::Schema => report.push(*fault),
                 Err(fault) if fault.kind == FaultKind::Dictionary => {
                     return Err(Error::new(crate::ErrorKind::DictionaryMismatch, fault.detail.clone())
                         .at_path(self.file(names::DICTIONARY))
@@ -149,34 +158,47 @@ impl Store {
                         .with_hint("put back the dict.zr that the store was written with"));
                 }
                 Err(fault) => {
-                    keep(index, scan.last_stored());
                     report.removed.push(index);
-                    report.faults.push(*fault);
+                    report.push(*fault);
                 }
             }
         }
+        let mut intruders = BTreeSet::new();
         for (first, second) in overlaps(&mut ranges) {
             for record in [first, second] {
                 // A checksum that fits proves the one, so the other is the intruder.
-                if unchecked.binary_search(&record.index).is_ok() && !report.removed.contains(&record.index) {
-                    keep(record.index, &[]);
-                    report.removed.push(record.index);
+                if unchecked.binary_search(&record.index).is_ok() && intruders.insert(record.index) {
                     let mut fault = Fault::of_file(
                         FaultKind::Overlap,
                         &names::chunk(record.chunk),
                         "it shares bytes with another record",
                     );
                     fault.record = Some(record.index);
-                    report.faults.push(fault);
+                    report.push(fault);
                 }
             }
         }
-        drop(scan);
+        report.removed.extend(intruders);
         if report.removed.is_empty() {
             return Ok(());
         }
         report.removed.sort_unstable();
+        self.put_records_aside(&snapshot, &mut scan, report)?;
+        drop(scan);
+        let removed = report.removed.clone();
+        self.delete(&removed)?;
+        Ok(())
+    }
+
+    /// Writes the table entries and what can be read of the stored bytes of the removed records to files of their own.
+    fn put_records_aside(
+        &self,
+        snapshot: &Snapshot,
+        scan: &mut Scan<'_>,
+        report: &mut RepairReport,
+    ) -> Result<()> {
         let name = self.unused_name("lost", "zr")?;
+        let bytes_name = name.replace(".zr", ".bin");
         let mut entries = snapshot.header.encode().to_vec();
         for &index in &report.removed {
             let entry = snapshot.entry(index);
@@ -184,19 +206,36 @@ impl Store {
                 entry.map_err(|error| Error::io("read the record table", self.file(names::META), error))?,
             );
         }
-        let bytes_name = name.replace(".zr", ".bin");
-        for (name, content) in [(&name, &entries), (&bytes_name, &bytes)] {
-            let write = || {
-                let file = self.directory.open(name, Access::Create)?;
-                file.write_all_at(content, 0)?;
-                file.sync()
-            };
-            write().map_err(|error| Error::io("put damaged records aside", self.file(name), error))?;
-        }
-        self.directory.sync().map_err(|error| Error::io("sync the directory", &self.path, error))?;
+        // Entries may name the same bytes any number of times; no more is kept than the chunks hold.
+        let mut room: u64 = self.chunk_sizes()?.iter().map(|(_, size)| size).sum();
+        let mut write = || {
+            let file = self.directory.open(&name, Access::Create)?;
+            file.write_all_at(&entries, 0)?;
+            file.sync()?;
+            let file = self.directory.open(&bytes_name, Access::Create)?;
+            let (mut at, mut piece) = (0, Vec::new());
+            for &index in &report.removed {
+                scan.forget_stored();
+                // It was found to be damaged before; only what can be read of it counts now.
+                let _ = scan.look(index);
+                let stored = Some(scan.last_stored()).filter(|stored| stored.len() as u64 <= room);
+                let stored = stored.unwrap_or_default();
+                room -= stored.len() as u64;
+                piece.extend(index.to_le_bytes());
+                piece.extend((stored.len() as u64).to_le_bytes());
+                piece.extend(stored);
+                if piece.len() >= PIECE_BYTES {
+                    file.write_all_at(&piece, at)?;
+                    at += piece.len() as u64;
+                    piece.clear();
+                }
+            }
+            file.write_all_at(&piece, at)?;
+            file.sync()?;
+            self.directory.sync()
+        };
+        write().map_err(|error| Error::io("put damaged records aside", self.file(&name), error))?;
         report.aside.extend([name, bytes_name]);
-        let removed = report.removed.clone();
-        self.delete(&removed)?;
         Ok(())
     }
 
@@ -210,7 +249,7 @@ impl Store {
         }
         report.frontier_moved = true;
         let mut writer = self.writer()?.lock().unwrap_or_else(PoisonError::into_inner);
-        writer.commit(header)?;
+        writer.move_frontier(header)?;
         drop(writer);
         self.reset_snapshot(header)
     }

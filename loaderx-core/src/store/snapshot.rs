@@ -11,7 +11,7 @@ use super::region::Region;
 use super::{Store, checks, names};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::check::{self, CheckEntry, CheckHeader};
-use crate::format::{Header, LOCATION_BYTES, Location, table_offset};
+use crate::format::{FormatVersion, Header, LOCATION_BYTES, Location, table_offset};
 use crate::io::{Access, Pattern};
 
 #[derive(Clone, Debug)]
@@ -56,7 +56,41 @@ impl Snapshot {
     }
 }
 
+/// How many of the first `length` entries there are up to the last that was written. An entry of zeros, as a hole
+/// reads, is an empty record in version 4 and no record in version 3.
+pub(super) fn written_entries(
+    version: FormatVersion,
+    length: u64,
+    read: impl Fn(&mut [u8], u64) -> std::io::Result<()>,
+) -> std::io::Result<u64> {
+    const PIECE: u64 = 4096;
+    if version.min_record_bytes() == 0 {
+        return Ok(length);
+    }
+    let (mut end, mut piece) = (length, Vec::new());
+    while end > 0 {
+        // The last entry alone, at first: it nearly always is one.
+        let start = end - if end == length { 1 } else { end.min(PIECE) };
+        piece.clear();
+        piece.resize(usize::try_from(end - start).map_or(0, |count| count * LOCATION_BYTES), 0);
+        read(&mut piece, table_offset(start))?;
+        let (entries, _) = piece.as_chunks::<LOCATION_BYTES>();
+        if let Some(last) = entries.iter().rposition(|entry| *entry != [0; LOCATION_BYTES]) {
+            return Ok(start + last as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
 impl Store {
+    /// The index past the last entry of the table that was ever written; the length, if nothing is wrong.
+    pub(super) fn written(&self, snapshot: &Snapshot) -> Result<u64> {
+        let read = |piece: &mut [u8], offset| snapshot.table.read_exact(piece, offset);
+        written_entries(self.version, snapshot.length(), read)
+            .map_err(|error| Error::io("read the record table", self.file(names::META), error))
+    }
+
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
         Arc::clone(&self.snapshot.read().unwrap_or_else(PoisonError::into_inner))
     }

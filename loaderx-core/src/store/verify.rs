@@ -5,9 +5,10 @@ use std::sync::Arc;
 use super::scan::{Fault, FaultKind, Scan, Sound};
 use super::{Store, checks, journal, names};
 use crate::error::Result;
+use crate::format::table_offset;
 
 /// Faults that a report lists; more are only counted.
-const LISTED: usize = 10_000;
+pub(super) const LISTED: usize = 10_000;
 
 /// What [`Store::verify`] has found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -48,7 +49,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// When the header cannot be read any more. Damage is not an error but a line of the report.
+    /// When the header or the record table cannot be read any more. Damage is not an error but a line of the report.
     pub fn verify(&self) -> Result<VerifyReport> {
         let snapshot = self.refresh()?;
         let mut report = VerifyReport { records: snapshot.length(), ..VerifyReport::default() };
@@ -67,7 +68,8 @@ impl Store {
         let frontier = (snapshot.header.tail_chunk, u64::from(snapshot.header.tail_offset));
         let mut scan = Scan::new(self, Arc::clone(&snapshot));
         let mut ranges = Vec::new();
-        for index in 0..snapshot.length() {
+        let written = self.written(&snapshot)?;
+        for index in 0..written {
             match scan.look(index) {
                 Ok(seen) => {
                     match seen.sound {
@@ -91,6 +93,9 @@ impl Store {
                 Err(fault) => report.push(*fault),
             }
         }
+        if written < snapshot.length() {
+            report.push(never_written(written, snapshot.length()));
+        }
         for (first, second) in overlaps(&mut ranges) {
             let mut fault = Fault::of_file(
                 FaultKind::Overlap,
@@ -104,6 +109,16 @@ impl Store {
         }
         Ok(report)
     }
+}
+
+/// One fault for all of them: a header that has lost a bit may count millions.
+fn never_written(first: u64, length: u64) -> Fault {
+    let detail =
+        format!("the entries from here to {} were never written, and the header counts them", length - 1);
+    let mut fault = Fault::of_file(FaultKind::Entry, names::META, detail);
+    fault.record = Some(first);
+    fault.offset = Some(table_offset(first));
+    fault
 }
 
 fn past_frontier(index: u64, chunk: u16, end: u64, frontier: (u16, u64)) -> Fault {

@@ -156,6 +156,14 @@ impl Writer {
         }
     }
 
+    /// Commits a header whose frontier may lie in a chunk that is still to be made.
+    pub(super) fn move_frontier(&mut self, header: Header) -> Result<()> {
+        if header.tail_chunk > self.header.tail_chunk {
+            self.chunk(header.tail_chunk)?;
+        }
+        self.commit(header)
+    }
+
     /// Makes everything committed durable: chunks, names, table and header, checks, in this order.
     pub(super) fn sync(&mut self) -> Result<()> {
         if self.sync_failed {
