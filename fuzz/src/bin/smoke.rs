@@ -4,7 +4,8 @@
 //! smoke [SECONDS [TARGET..]]      60 seconds over all targets by default
 //! ```
 //!
-//! What a target panics on is written to `artifacts/TARGET/`, and the program fails.
+//! What a target panics on is written to `artifacts/TARGET/`, and the program fails. So is an input that takes longer than
+//! a second, though that alone is no failure: the machine may be busy.
 #![forbid(unsafe_code)]
 
 use std::fs;
@@ -41,6 +42,7 @@ fn run(name: &str, target: Target, time: Duration) -> bool {
     // Another stream of mutations each day would be no smoke test; a failure must repeat.
     let mut random = Random::new(name.len() as u64);
     let mut runs = 0_u64;
+    let mut slowest = Duration::ZERO;
     while started.elapsed() < time {
         let mut input = seeds[random.below(seeds.len() as u64) as usize].clone();
         if runs >= seeds.len() as u64 {
@@ -49,17 +51,36 @@ fn run(name: &str, target: Target, time: Duration) -> bool {
             input.clone_from(&seeds[runs as usize]);
         }
         runs += 1;
+        let began = Instant::now();
         if catch_unwind(|| target(&input)).is_err() {
-            let folder = folder.join("artifacts").join(name);
-            fs::create_dir_all(&folder).expect("a folder for the input");
-            let file = folder.join(format!("smoke-{runs}"));
-            fs::write(&file, &input).expect("to keep the input");
-            println!("{name}: FAILED after {runs} runs, on {}", file.display());
+            let file = keep(name, &format!("smoke-{runs}"), &input);
+            println!("{name}: FAILED after {runs} runs, on {file}");
             return false;
         }
+        let took = began.elapsed();
+        if took > slowest {
+            slowest = took;
+            if took > Duration::from_secs(1) {
+                let file = keep(name, &format!("slow-{runs}"), &input);
+                println!("{name}: {:.1} s for {file}", took.as_secs_f64());
+            }
+        }
     }
-    println!("{name}: {runs} runs in {:.1} s, no failure", started.elapsed().as_secs_f64());
+    println!(
+        "{name}: {runs} runs in {:.1} s, no failure; the slowest took {:.3} s",
+        started.elapsed().as_secs_f64(),
+        slowest.as_secs_f64()
+    );
     true
+}
+
+/// Writes an input below `artifacts/`; gives the file's name.
+fn keep(target: &str, name: &str, input: &[u8]) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("artifacts").join(target);
+    fs::create_dir_all(&folder).expect("a folder for the input");
+    let file = folder.join(name);
+    fs::write(&file, input).expect("to keep the input");
+    file.display().to_string()
 }
 
 /// A few random changes: flipped bits, numbers at the edges, cuts, copies, parts of other seeds.

@@ -123,3 +123,35 @@ fn foreign_bytes_in_any_file_are_an_error_or_harmless() {
         }
     }
 }
+
+#[test]
+fn an_entry_that_names_bytes_far_away_makes_no_file_longer_and_stays_an_error() {
+    for options in [CreateOptions::new(), CreateOptions::new().format(FormatVersion::V4)] {
+        for (chunk, offset) in [(0_u16, 0xf000_0000_u32), (0, 5001), (1, 0), (9, 0x7000_0000)] {
+            let dir = tempfile::tempdir().unwrap();
+            let path = dir.path().join("x");
+            let store = options.create(&path).unwrap();
+            store.append_slices(records().iter().map(Vec::as_slice)).unwrap();
+            drop(store);
+            poke(&path, "meta.zr", 16 + 16 * 3, &offset.to_le_bytes());
+            poke(&path, "meta.zr", 16 + 16 * 3 + 12, &chunk.to_le_bytes());
+            // As Python leaves a store: the whole table is suspected.
+            fs::remove_file(path.join("check.zr")).unwrap();
+            for round in 0..2 {
+                let Ok(store) = Store::open_writable(&path) else { continue };
+                if let Ok(first) = store.append_slices([b"new".as_slice()]) {
+                    assert_eq!(store.get(first).unwrap(), b"new");
+                }
+                assert!(store.get(3).is_err(), "chunk {chunk}, offset {offset}, round {round}");
+                assert_eq!(store.get(4).unwrap(), records()[4]);
+            }
+            let longest = fs::read_dir(&path)
+                .unwrap()
+                .map(Result::unwrap)
+                .filter(|entry| entry.file_name() != "meta.zr")
+                .map(|entry| entry.metadata().unwrap().len())
+                .max();
+            assert!(longest < Some(10_000), "chunk {chunk}, offset {offset}: {longest:?}");
+        }
+    }
+}

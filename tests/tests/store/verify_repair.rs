@@ -4,6 +4,7 @@
 use loaderx_core::io::memory::MemoryDisk;
 use loaderx_core::store::{FaultKind, Training, repair_in, train_dictionary};
 use loaderx_core::{Codec, CreateOptions, ErrorKind, OpenOptions, Store};
+use loaderx_tests::random::Random;
 
 fn records() -> Vec<Vec<u8>> {
     (0..20_u8).map(|i| (0..50 + i).map(|k| i.wrapping_mul(k)).collect()).collect()
@@ -231,20 +232,76 @@ fn a_swapped_missing_or_cut_dictionary_is_a_mismatch_with_both_ids() {
 }
 
 #[test]
-fn a_table_entry_that_promises_gigabytes_allocates_none_of_them() {
+fn a_table_entry_that_promises_gigabytes_is_held_against_its_frame() {
     let disk = MemoryDisk::new();
     let store = CreateOptions::new()
         .codec(Codec::zstd())
         .format(loaderx_core::format::FormatVersion::V4)
         .create_in(disk.directory())
         .unwrap();
-    store.append_slices([[1_u8; 4000].as_slice()]).unwrap();
+    // A frame of some 30 bytes, and one that is long enough for gigabytes but says what it holds.
+    let mut long = Random::new(4).record(600_000);
+    long.iter_mut().for_each(|byte| *byte &= 0x0f);
+    store.append_slices([[1_u8; 4000].as_slice(), &long]).unwrap();
     store.sync().unwrap();
     drop(store);
+    for (index, named) in [(0, "a frame of that length holds at most"), (1, "600000")] {
+        let meta = disk.content("meta.zr").unwrap();
+        let mut forged = meta.clone();
+        forged[16 + 16 * index + 8..][..4].copy_from_slice(&(1_u32 << 31).to_le_bytes());
+        disk.put("meta.zr", &forged);
+        let store = reader(&disk, false);
+        let error = store.get(index as u64).unwrap_err();
+        assert!(error.is_corrupt(), "{error}");
+        assert!(error.to_string().contains(named) && error.to_string().contains("2147483648"), "{error}");
+        let report = store.verify().unwrap();
+        assert_eq!(report.faults.iter().map(|fault| fault.record).collect::<Vec<_>>(), [Some(index as u64)]);
+        disk.put("meta.zr", &meta);
+    }
+}
+
+#[test]
+fn records_that_were_never_written_are_one_fault_and_repair_cuts_them_off() {
+    let disk = MemoryDisk::new();
+    drop(filled(&disk, &CreateOptions::new()));
+    // A header that has gained a bit, over the hole that the rest of the table is; and no checks that contradict it.
     let mut meta = disk.content("meta.zr").unwrap();
-    meta[24..28].copy_from_slice(&(1_u32 << 31).to_le_bytes());
+    meta.resize(16 + 16 * 50_000, 0);
+    meta[12..16].copy_from_slice(&(20_u32 | 1 << 15).to_le_bytes());
     disk.put("meta.zr", &meta);
-    let error = reader(&disk, false).get(0).unwrap_err();
-    assert!(error.is_corrupt(), "{error}");
-    assert!(error.to_string().contains("4000") && error.to_string().contains("2147483648"), "{error}");
+    disk.put("check.zr", b"");
+    let store = reader(&disk, false);
+    assert_eq!(store.get(19).unwrap(), records()[19]);
+    assert!(store.get(20).unwrap_err().is_corrupt());
+    let report = store.verify().unwrap();
+    let faults: Vec<_> = report.faults.iter().filter(|fault| fault.kind == FaultKind::Entry).collect();
+    assert_eq!(faults.iter().map(|fault| fault.record).collect::<Vec<_>>(), [Some(20)]);
+    assert!(faults[0].detail.contains("32787"), "{}", faults[0]);
+    drop(store);
+    let report = repair_in(disk.directory()).unwrap();
+    assert_eq!((report.records, report.entries_lost, report.removed.len()), (20, 1 << 15, 0));
+    let store = reader(&disk, true);
+    assert_eq!(store.gather_packed(&(0..20).collect::<Vec<_>>()).unwrap().0, records().concat());
+    assert!(store.verify().unwrap().is_sound());
+}
+
+#[test]
+fn repair_keeps_no_more_damaged_bytes_than_the_chunks_hold() {
+    let disk = MemoryDisk::new();
+    drop(filled(&disk, &CreateOptions::new()));
+    // Every entry names all bytes of the chunk, as a frame that they are not.
+    let chunk = disk.content("0.zr").unwrap();
+    let length = (chunk.len() as u32).to_le_bytes();
+    let mut meta = disk.content("meta.zr").unwrap();
+    for index in 0..20 {
+        let entry = [[0; 4], length, length, [0, 0, 1, 0]].concat();
+        meta[16 + 16 * index..][..16].copy_from_slice(&entry);
+    }
+    disk.put("meta.zr", &meta);
+    disk.put("check.zr", b"");
+    let report = repair_in(disk.directory()).unwrap();
+    assert_eq!((report.records, report.removed.len(), report.faults.len()), (0, 20, 20));
+    let aside = disk.content("lost-0.bin").unwrap();
+    assert_eq!(aside.len(), chunk.len() + 20 * 16);
+    assert_eq!(aside[16..16 + chunk.len()], chunk);
 }
