@@ -115,3 +115,46 @@ fn killed_writers_of_compressed_records_lose_nothing() {
 fn killed_writers_of_version_4_lose_nothing() {
     assert_thorough(&run(Codec::zstd(), FormatVersion::V4, 3000, 3));
 }
+
+#[test]
+fn a_killed_create_leaves_a_whole_store_or_none_and_can_be_run_again() {
+    let mut random = Random::new(4);
+    let (mut whole, mut none, mut in_parts) = (0, 0, 0);
+    for _ in 0..kills() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = Running::start(CHILD, ["create", dir.path().to_str().unwrap()]);
+        assert_eq!(child.line(), "0");
+        std::thread::sleep(Duration::from_micros(random.below(10_000)));
+        let lines = child.kill();
+        let done = 1 + lines.iter().enumerate().take_while(|(i, line)| **line == (i + 1).to_string()).count();
+        for number in 0..=done {
+            let path = dir.path().join(number.to_string());
+            match Store::open(&path) {
+                Ok(store) => {
+                    assert!(store.is_empty() && store.schema().is_some() && store.codec() == Codec::zstd());
+                    assert!(store.verify().unwrap().is_sound());
+                    whole += 1;
+                    let error = CreateOptions::new().create(&path).unwrap_err();
+                    assert_eq!(error.kind(), ErrorKind::AlreadyExists, "{error}");
+                }
+                Err(error) => {
+                    // Only the one that was being made.
+                    assert!(
+                        number == done && error.kind() == ErrorKind::NotFound,
+                        "{number} of {done}: {error}"
+                    );
+                    none += 1;
+                    in_parts += u64::from(path.exists());
+                    let again = CreateOptions::new().create(&path).unwrap();
+                    assert!(again.schema().is_none(), "the schema of the killed create is still there");
+                }
+            }
+            let store = Store::open_writable(&path).unwrap();
+            store.append_fixed(b"abcd", 4).unwrap();
+            drop(store);
+            assert_eq!(Store::open(&path).unwrap().get(0).unwrap(), b"abcd");
+        }
+    }
+    println!("{whole} whole, {none} not there, {in_parts} of these in parts");
+    assert!(none > 0, "no kill came while a store was being made");
+}

@@ -46,6 +46,20 @@ impl CreateOptions {
             };
             write().map_err(|error| Error::io(format_args!("create {name}"), path.join(name), error))
         };
+        // What a create that was cut short has left would otherwise become part of this store.
+        let unwanted = [
+            (schema::FILE_NAME, self.schema.is_none()),
+            (names::DICTIONARY, dictionary.is_none()),
+            (names::JOURNAL, true),
+        ];
+        for (name, _) in unwanted.iter().filter(|(_, unwanted)| *unwanted) {
+            match directory.remove(name) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::io(format_args!("remove an old {name}"), path.join(name), error));
+                }
+                _ => {}
+            }
+        }
         if let Some(schema) = &self.schema {
             write(schema::FILE_NAME, &schema.encode(self.codec.name())?)?;
         }

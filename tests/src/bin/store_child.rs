@@ -6,6 +6,7 @@
 //! store_child watch PATH COUNT         reads what is appended until COUNT records were seen
 //! store_child hold PATH read|write     opens, says so, keeps it open until its input ends
 //! store_child hold-after-append PATH   appends one record, says so, keeps the store open
+//! store_child create PATH              makes the stores PATH/0, PATH/1 and so on for ever; a line after each
 //! store_child once PATH read|append|delete|compact|recover
 //! ```
 //!
@@ -14,7 +15,7 @@
 
 use std::io::Read;
 
-use loaderx_core::{Error, OpenOptions, Result, Store};
+use loaderx_core::{Codec, CreateOptions, DType, Error, OpenOptions, Result, Schema, Store};
 use loaderx_tests::churn::Churn;
 use loaderx_tests::process::record_of;
 use loaderx_tests::random::Random;
@@ -28,6 +29,7 @@ fn main() {
         ["watch", path, count] => watch(path, count.parse().unwrap()),
         ["hold", path, how] => hold(path, how == "write"),
         ["hold-after-append", path] => hold_after_append(path),
+        ["create", path] => create(path),
         ["once", path, what] => once(path, what),
         _ => panic!("unknown arguments {arguments:?}"),
     };
@@ -103,6 +105,16 @@ fn hold_after_append(path: &str) -> Result<()> {
     let store = Store::open_writable(path)?;
     println!("ok {}", store.append_fixed(b"appended", 8)?);
     std::io::stdin().read_to_end(&mut Vec::new()).unwrap();
+    Ok(())
+}
+
+fn create(path: &str) -> Result<()> {
+    let schema = Schema::dense(DType::U8, &[4])?;
+    for number in 0_u64.. {
+        let options = CreateOptions::new().codec(Codec::zstd()).schema(schema.clone());
+        drop(options.create(format!("{path}/{number}"))?);
+        println!("{number}");
+    }
     Ok(())
 }
 

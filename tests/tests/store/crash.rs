@@ -373,3 +373,28 @@ fn a_create_that_is_cut_short_can_be_run_again() {
         }
     }
 }
+
+#[test]
+fn what_a_create_that_was_cut_short_has_left_is_no_part_of_the_next() {
+    let schema = loaderx_core::Schema::dense(loaderx_core::DType::U8, &[4]).unwrap();
+    let first = CreateOptions::new().codec(Codec::zstd_dict()).dictionary(vec![7; 300]).schema(schema);
+    let disk = MemoryDisk::new();
+    drop(first.create_in(disk.directory()).unwrap());
+    for k in 1..=disk.changes() {
+        let disk = MemoryDisk::new();
+        disk.inject(Fault::tear_at(k));
+        drop(first.create_in(disk.directory()));
+        disk.restart();
+        let Ok(store) = CreateOptions::new().create_in(disk.directory()) else {
+            // It was made to its end.
+            assert!(crash::open_writable(&disk).unwrap().schema().is_some(), "cut at call {k}");
+            continue;
+        };
+        store.append_fixed(b"abc", 3).unwrap();
+        drop(store);
+        let store = crash::open_writable(&disk).unwrap();
+        assert_eq!((store.schema(), store.codec()), (None, Codec::Raw), "cut at call {k}");
+        assert_eq!(store.stats().unwrap().dictionary_bytes, 0, "cut at call {k}");
+        assert_eq!(store.get(0).unwrap(), b"abc");
+    }
+}
