@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
 use super::journal::{self, Found};
-use super::scan::{Fault, FaultKind, Scan, Sound};
+use super::scan::{Fault, FaultKind, Scan, Sound, wrong_dictionary};
 use super::snapshot::Snapshot;
 use super::writer::Writer;
 use super::{Store, names};
@@ -147,10 +147,7 @@ impl Store {
                 // A right record of a wrong length was not damaged by a power cut.
                 Err(fault) if fault.kind == FaultKind::Schema => {}
                 Err(fault) if fault.kind == FaultKind::Dictionary => {
-                    return Err(Error::new(ErrorKind::DictionaryMismatch, fault.detail.clone())
-                        .at_path(self.file(names::DICTIONARY))
-                        .for_record(index)
-                        .with_hint("put back the dict.zr that the store was written with"));
+                    return Err(wrong_dictionary(self, index, &fault));
                 }
                 Err(fault) if fault.kind == FaultKind::Unreadable => return Err(unreadable(self, &fault)),
                 Err(fault) => bad = Some((index, fault.to_string())),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
-use super::scan::{Fault, FaultKind, Scan, Sound};
+use super::scan::{Fault, FaultKind, Scan, Sound, wrong_dictionary};
 use super::snapshot::{Snapshot, written_entries};
 use super::verify::{LISTED, Range, overlaps};
 use super::{OpenOptions, Recovery, Store, journal, names, open, region};
@@ -152,10 +152,7 @@ impl Store {
                 // Right bytes of a wrong length are not damage.
                 Err(fault) if fault.kind == FaultKind::Schema => report.push(*fault),
                 Err(fault) if fault.kind == FaultKind::Dictionary => {
-                    return Err(Error::new(crate::ErrorKind::DictionaryMismatch, fault.detail.clone())
-                        .at_path(self.file(names::DICTIONARY))
-                        .for_record(index)
-                        .with_hint("put back the dict.zr that the store was written with"));
+                    return Err(wrong_dictionary(self, index, &fault));
                 }
                 Err(fault) => {
                     report.removed.push(index);

@@ -104,6 +104,15 @@ impl Fault {
     }
 }
 
+/// The error of a fault that says that the store's dictionary is not the one that a record needs. No damage of the
+/// record: nothing may be cut off or put aside for it.
+pub(super) fn wrong_dictionary(store: &Store, index: u64, fault: &Fault) -> Error {
+    Error::new(ErrorKind::DictionaryMismatch, fault.detail.clone())
+        .at_path(store.file(names::DICTIONARY))
+        .for_record(index)
+        .with_hint("put back the dict.zr that the store was written with")
+}
+
 impl std::fmt::Display for Fault {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.kind, self.file)?;

@@ -239,3 +239,31 @@ impl Drop for Writer {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{FormatVersion, HEADER_BYTES};
+    use crate::io::LockName;
+    use crate::io::memory::{Fault, MemoryDisk};
+
+    #[test]
+    fn a_commit_that_is_cut_in_half_has_the_new_tail_chunk_and_the_old_length() {
+        let old =
+            Header { version: FormatVersion::V3, tail_chunk: 4, tail_offset: u32::MAX - 5, length: 70_000 };
+        let new = Header { tail_chunk: 5, tail_offset: 900, length: 70_001, ..old };
+        for (calls, left) in [(0, old), (1, Header { tail_chunk: 5, ..old }), (2, new)] {
+            let disk = MemoryDisk::new();
+            disk.put(names::META, &old.encode());
+            let meta = disk.directory().open(names::META, Access::Write).unwrap();
+            let lock = disk.directory().lock(LockName::Writer).unwrap().unwrap();
+            let mut writer = Writer::new(disk.directory(), meta, old, None, lock);
+            disk.inject(Fault::stop_at(calls + 1));
+            assert_eq!(writer.commit(new).is_ok(), calls == 2);
+            disk.restart();
+            let bytes = disk.content(names::META).unwrap();
+            let found = Header::decode(bytes.first_chunk::<HEADER_BYTES>().unwrap()).unwrap();
+            assert_eq!(found, left, "after {calls} stores");
+        }
+    }
+}
