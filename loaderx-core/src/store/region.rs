@@ -57,25 +57,6 @@ impl Region {
         }
     }
 
-    /// The bytes of a range, mapped or read into `scratch`.
-    pub(super) fn bytes<'a>(
-        &'a self,
-        offset: u64,
-        len: u64,
-        scratch: &'a mut Vec<u8>,
-    ) -> io::Result<&'a [u8]> {
-        if let Some(bytes) = self.mapped(offset, len) {
-            return Ok(bytes);
-        }
-        // Checked before the buffer is made as long: the length may come from a damaged table.
-        if offset.checked_add(len).is_none_or(|end| end > self.size()) {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-        scratch.resize(usize::try_from(len).map_err(io::Error::other)?, 0);
-        self.read_exact(scratch, offset)?;
-        Ok(scratch)
-    }
-
     /// The two words of the header in an order that sees no length without its tail chunk.
     pub(super) fn header_words(&self) -> io::Result<[u64; 2]> {
         match self {
