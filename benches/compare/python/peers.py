@@ -1,15 +1,14 @@
-"""Runs the Python peers on request: `make JSON` prepares a system, `run ID COUNT` does COUNT batches."""
+"""Python loaderx 0.9.4, and NumPy."""
 
-import json
 import shutil
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 from loaderx.dataloader import DataLoader
 from loaderx.dataset import DenseDataset, RaggedDataset
 from loaderx.sampler import Sampler
+
+from protocol import batches, serve
 
 
 def own_copy(request, store):
@@ -72,40 +71,19 @@ def make(request):
             mode=2,
         )
         return lambda: next(loader)
-    batches = [np.array(b, np.uint64) for b in json.loads(Path(request["indices"]).read_text())]
-    turn = iter_forever(batches)
+    if kind == "export":
+        mapped(request, store)
+        return None
     if request["system"] == "numpy":
-        signed = iter_forever([b.astype(np.int64) for b in batches])
+        signed = batches(request, np.int64)
         if kind == "gather-ragged":
             values, offsets = packed(request, store)
             return lambda: take_packed(values, offsets, next(signed))
         array = mapped(request, store)
         return lambda: array[next(signed)]
+    turn = batches(request, np.uint64)
     dataset = (RaggedDataset if kind == "gather-ragged" else DenseDataset)(own_copy(request, store))
     return lambda: dataset.__getitems__(next(turn))
 
 
-def iter_forever(items):
-    while True:
-        yield from items
-
-
-def main():
-    systems = []
-    for line in sys.stdin:
-        verb, rest = line.strip().split(" ", 1)
-        if verb == "make":
-            request = json.loads(rest)
-            Path(request["copy"]).mkdir(exist_ok=True)
-            systems.append(make(request))
-            print("ok", len(systems) - 1, flush=True)
-        else:
-            system, count = (int(word) for word in rest.split())
-            run = systems[system]
-            start = time.perf_counter()
-            for _ in range(count):
-                run()
-            print("ok", (time.perf_counter() - start) * 1e6 / count, flush=True)
-
-
-main()
+serve(make)

@@ -97,6 +97,39 @@ impl Data {
         self.dir.join(format!("{}-{codec}", set.name()))
     }
 
+    /// Records of `set`.
+    pub(crate) fn records(&self, set: Set) -> Outcome<u64> {
+        Ok(Store::open(self.store(set, "raw"))?.len())
+    }
+
+    /// Calls `f` with each record of `set`.
+    #[cfg(any(feature = "parquet", feature = "redb", feature = "sqlite"))]
+    pub(crate) fn each_record(&self, set: Set, mut f: impl FnMut(u64, &[u8]) -> Outcome<()>) -> Outcome<()> {
+        let store = Store::open(self.store(set, "raw"))?;
+        for index in 0..store.len() {
+            f(index, &store.get(index)?)?;
+        }
+        Ok(())
+    }
+
+    /// The file of a peer with the records of `set`, made if it is not there yet.
+    #[cfg(any(feature = "parquet", feature = "redb", feature = "sqlite"))]
+    pub(crate) fn peer_file(
+        &self,
+        set: Set,
+        extension: &str,
+        make: impl FnOnce(&Path) -> Outcome<()>,
+    ) -> Outcome<PathBuf> {
+        let path = self.dir.join(format!("{}.{extension}", set.name()));
+        if !path.exists() {
+            let unfinished = self.dir.join("unfinished");
+            let _ = fs::remove_file(&unfinished);
+            make(&unfinished)?;
+            fs::rename(unfinished, &path)?;
+        }
+        Ok(path)
+    }
+
     /// The store of MNIST's labels.
     pub(crate) fn labels(&self) -> PathBuf {
         self.dir.join("mnist-labels")

@@ -25,7 +25,7 @@ struct Args {
     /// Writes every row to FILE as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Makes a virtual environment and runs the Python peers (Python loaderx 0.9.4, NumPy) too.
+    /// Makes virtual environments and runs the Python peers (loaderx 0.9.4 and 2.8.19, NumPy) too.
     #[arg(long)]
     with_python: bool,
     /// Where the data are made and kept; about 1 GB.
@@ -58,7 +58,7 @@ fn run(args: &Args) -> harness::Outcome<()> {
         let rows = harness::measure(&work, systems, args.quick)?;
         report.add(rows);
     }
-    report.left_out(args.with_python);
+    report.left_out(python.as_ref());
     if let Some(path) = &args.json {
         report.write_json(path)?;
     }

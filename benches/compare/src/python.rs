@@ -1,4 +1,4 @@
-//! The Python peers: one child process that runs bursts on request.
+//! The Python peers: a child process for each version of the package, which runs bursts on request.
 
 use std::cell::RefCell;
 use std::io::{BufRead, BufReader, Write};
@@ -6,15 +6,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::rc::Rc;
 
+use serde_json::json;
+
 use crate::data::Data;
 use crate::harness::{Outcome, System};
 use crate::systems::batches;
 use crate::work::{Task, Work};
 
-/// The running child.
+/// The running children.
 pub(crate) struct Python {
-    pipes: Rc<RefCell<Pipes>>,
+    first: Peer,
+    /// Python loaderx 2.8.19; `None` where no Python is new enough.
+    second: Option<Peer>,
     dir: PathBuf,
+}
+
+struct Peer {
+    pipes: Rc<RefCell<Pipes>>,
     child: Child,
 }
 
@@ -36,21 +44,65 @@ impl Pipes {
     }
 }
 
-impl Python {
-    /// Makes the virtual environment where it is missing, and starts the child.
-    pub(crate) fn start(dir: &Path) -> Outcome<Self> {
-        let venv = dir.join("venv");
+impl Peer {
+    /// Makes the virtual environment where it is missing, installs `packages` and starts the child.
+    fn start(interpreter: &str, venv: &Path, packages: &[&str], script: &str) -> Outcome<Self> {
         let python = venv.join("bin/python");
         if !python.exists() {
-            run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+            run(Command::new(interpreter).args(["-m", "venv"]).arg(venv))?;
         }
-        run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "loaderx==0.9.4", "numpy<2.5"]))?;
-        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python/peers.py");
+        run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(packages))?;
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("python").join(script);
         let mut child =
             Command::new(&python).arg(script).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let requests = child.stdin.take().ok_or("no pipe to Python")?;
         let answers = BufReader::new(child.stdout.take().ok_or("no pipe from Python")?);
-        Ok(Self { pipes: Rc::new(RefCell::new(Pipes { requests, answers })), dir: dir.to_path_buf(), child })
+        Ok(Self { pipes: Rc::new(RefCell::new(Pipes { requests, answers })), child })
+    }
+
+    fn ask(&self, verb: &str, request: &serde_json::Value) -> Outcome<String> {
+        self.pipes.borrow_mut().ask(&format!("{verb} {request}"))
+    }
+
+    /// A system that this child makes of `request`.
+    fn system<'a>(&self, name: String, threads: usize, request: &serde_json::Value) -> Outcome<System<'a>> {
+        let id = self.ask("make", request)?;
+        let pipes = Rc::clone(&self.pipes);
+        Ok(System {
+            name,
+            threads,
+            burst: Box::new(move |count| {
+                Ok(pipes.borrow_mut().ask(&format!("run {id} {count}"))?.parse()?)
+            }),
+        })
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        // The child ends by itself at the end of its input; this is for one that is stuck.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Python {
+    /// Starts the children, whose environments are kept in `dir`.
+    pub(crate) fn start(dir: &Path) -> Outcome<Self> {
+        let packages = ["loaderx==0.9.4", "numpy<2.5"];
+        let first = Peer::start("python3", &dir.join("venv"), &packages, "peers.py")?;
+        let second = match recent() {
+            Some(python) => {
+                Some(Peer::start(python, &dir.join("venv-2"), &["loaderx==2.8.19"], "peers_2.py")?)
+            }
+            None => None,
+        };
+        Ok(Self { first, second, dir: dir.to_path_buf() })
+    }
+
+    /// Whether there is a Python that runs loaderx 2.8.19.
+    pub(crate) fn has_second(&self) -> bool {
+        self.second.is_some()
     }
 
     /// Adds the Python systems that can do `work`.
@@ -64,44 +116,56 @@ impl Python {
             Task::Load => "load",
             Task::LoadFloat => return Ok(()),
         };
-        let mut peers = vec![("loaderx-py", "Python loaderx 0.9.4".to_owned(), 1)];
-        if work.task == Task::Load {
-            peers =
-                [1, 2, 4].map(|n| ("loaderx-py", format!("Python loaderx 0.9.4, {n} workers"), n)).to_vec();
-        }
-        if matches!(work.task, Task::Load | Task::Gather) && work.codec == "raw" {
-            peers.push(("numpy", "NumPy on a mapped .npy".to_owned(), 1));
-        }
         let indices = self.dir.join("indices.json");
         if work.task == Task::Gather {
-            let len = loaderx_core::Store::open(&store)?.len();
+            let len = data.records(work.set)?;
             std::fs::write(&indices, serde_json::to_string(&batches(len, work.batch))?)?;
         }
-        for (system, name, threads) in peers {
-            let request = serde_json::json!({
+        let request = |system: &str, kind: &str, store: &Path, threads: usize| {
+            json!({
                 "system": system, "kind": kind, "store": store, "labels": data.labels(), "batch": work.batch,
-                "threads": threads, "indices": indices, "copy": self.dir.join("python-copy"),
-            });
-            let id = self.pipes.borrow_mut().ask(&format!("make {request}"))?;
-            let pipes = Rc::clone(&self.pipes);
-            systems.push(System {
-                name,
-                threads,
-                burst: Box::new(move |count| {
-                    Ok(pipes.borrow_mut().ask(&format!("run {id} {count}"))?.parse()?)
-                }),
-            });
+                "codec": work.codec, "threads": threads, "indices": indices,
+                "copy": self.dir.join("python-copy"),
+            })
+        };
+        let workers: &[usize] = if work.task == Task::Load { &[1, 2, 4] } else { &[1] };
+        let named = |name: &str, threads: usize| match work.task {
+            Task::Load => format!("{name}, {threads} workers"),
+            _ => name.to_owned(),
+        };
+        for &threads in workers {
+            let name = named("Python loaderx 0.9.4", threads);
+            systems.push(self.first.system(name, threads, &request("loaderx-py", kind, &store, threads))?);
+        }
+        if matches!(work.task, Task::Load | Task::Gather) && work.codec == "raw" {
+            let name = "NumPy on a mapped .npy".to_owned();
+            systems.push(self.first.system(name, 1, &request("numpy", kind, &store, 1))?);
+        }
+        // Its dictionaries have another form, and its ragged records carry shapes.
+        if let Some(second) = &self.second
+            && !work.set.is_ragged()
+            && work.codec != "zstd_dict"
+        {
+            if !matches!(work.task, Task::Draw { .. }) {
+                for store in [&store, &data.labels()] {
+                    self.first.ask("make", &request("numpy", "export", store, 1))?;
+                }
+            }
+            for &threads in workers {
+                let name = named("Python loaderx 2.8.19", threads);
+                systems.push(second.system(name, threads, &request("loaderx-2", kind, &store, threads))?);
+            }
         }
         Ok(())
     }
 }
 
-impl Drop for Python {
-    fn drop(&mut self) {
-        // The child ends by itself at the end of its input; this is for one that is stuck.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+/// A Python of at least 3.12, which NumPy 2.5 needs.
+fn recent() -> Option<&'static str> {
+    ["python3.14", "python3.13", "python3.12"].into_iter().find(|python| {
+        let there = Command::new(python).arg("--version").output();
+        there.is_ok_and(|output| output.status.success())
+    })
 }
 
 fn run(command: &mut Command) -> Outcome<()> {

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::harness::Outcome;
+use crate::python::Python;
 
 /// One system's figures on one piece of work.
 #[derive(Clone, Debug, Serialize)]
@@ -51,13 +52,18 @@ impl Report {
     }
 
     /// Says which peers this run did not have.
-    pub(crate) fn left_out(&self, with_python: bool) {
-        let mut left_out = vec![
-            "Python loaderx 2.8.19 (needs Python 3.12 and NumPy 2.5)",
-            "LMDB, Parquet, SQLite and Lance (not written yet)",
-        ];
+    pub(crate) fn left_out(&self, python: Option<&Python>) {
+        let mut left_out =
+            vec!["LMDB (no safe way to open one; redb stands for it)", "Lance (hundreds of dependencies)"];
         for (there, name) in [
-            (with_python, "Python loaderx 0.9.4 and NumPy (ask with --with-python)"),
+            (python.is_some(), "Python loaderx 0.9.4 and NumPy (ask with --with-python)"),
+            (
+                python.is_some_and(Python::has_second),
+                "Python loaderx 2.8.19 (ask with --with-python; needs Python 3.12)",
+            ),
+            (cfg!(feature = "redb"), "redb (build with --features redb)"),
+            (cfg!(feature = "sqlite"), "SQLite (build with --features sqlite)"),
+            (cfg!(feature = "parquet"), "Parquet (build with --features parquet)"),
             (cfg!(feature = "burn"), "burn (build with --features burn)"),
             (cfg!(feature = "candle"), "candle (build with --features candle)"),
         ] {

@@ -47,6 +47,10 @@ impl Codec {
     }
 
     /// zstd with a dictionary at level 19.
+    ///
+    /// A store is written once and read every epoch, so the default is the smallest, and reads as fast as the lower
+    /// levels. It costs time to write: on MNIST 8 MB/s with two cores where level 3 writes 290 and level 9 writes 53, for
+    /// 8 % and 3 % fewer bytes. [`Codec::with_level`] where that is too long.
     #[must_use]
     pub const fn zstd_dict() -> Self {
         Self::ZstdDict { level: 19, literals: Literals::Compressed }

@@ -6,6 +6,12 @@ mod burn;
 mod candle;
 mod copy;
 mod loaderx;
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(feature = "redb")]
+mod redb;
+#[cfg(feature = "sqlite")]
+mod sqlite;
 
 use crate::data::{Data, Random};
 use crate::harness::{Outcome, System};
@@ -22,6 +28,9 @@ pub(crate) fn all<'a>(
     loaderx::add(&mut systems, work, data)?;
     if work.task == Task::Gather {
         systems.push(copy::system(work)?);
+        if work.codec == "raw" {
+            databases(&mut systems, work, data)?;
+        }
     }
     #[cfg(feature = "burn")]
     burn::add(&mut systems, work, data)?;
@@ -31,6 +40,18 @@ pub(crate) fn all<'a>(
         python.add(&mut systems, work, data)?;
     }
     Ok(systems)
+}
+
+/// Those that keep records by number in a file of their own.
+fn databases(systems: &mut Vec<System<'_>>, work: &Work, data: &Data) -> Outcome<()> {
+    #[cfg(feature = "redb")]
+    redb::add(systems, work, data)?;
+    #[cfg(feature = "sqlite")]
+    sqlite::add(systems, work, data)?;
+    #[cfg(feature = "parquet")]
+    parquet::add(systems, work, data)?;
+    let _ = (systems, work, data);
+    Ok(())
 }
 
 /// Lists of indices that a gather is measured with.
