@@ -66,9 +66,10 @@
 //! After a `fork` the child has none of the parent's threads. The child's copy of the loader says so with an error
 //! of [`ErrorKind::Closed`](crate::ErrorKind::Closed); build the loader after the fork.
 //!
-//! Stores larger than memory are read ahead: while a worker's steps make the disk read, it asks for the records of
-//! the next steps before it gathers its own ([`Source::advise`](crate::view::Source::advise)). It stops by itself
-//! once the data is in memory. On systems other than Linux, where the reads cannot be seen, it never begins.
+//! Stores larger than memory are read ahead: while a worker's steps make the disk read, or those of the consumer's
+//! thread where there are no workers, it asks for the records of the next steps before it gathers its own
+//! ([`Source::advise`](crate::view::Source::advise)). It stops by itself once the data is in memory. On systems
+//! other than Linux, where the reads cannot be seen, it never begins.
 //!
 //! # Evaluation
 //!
@@ -99,6 +100,7 @@ use std::time::Instant;
 use crate::error::{Error, Result};
 use crate::sampler::{Pass, Sampler};
 use plan::{Delivery, Plan};
+use readahead::{LEAD, Readahead, thread_bytes_read};
 use state::Fingerprint;
 use worker::{Limits, Workers};
 
@@ -119,6 +121,8 @@ pub struct Loader<T = Batch> {
     end: u64,
     started: Instant,
     stats: Stats,
+    /// For batches that the consumer's own thread makes.
+    readahead: Readahead<fn() -> Option<u64>>,
 }
 
 /// The step at which the sampler's course ends.
@@ -167,6 +171,7 @@ impl<T: Send + 'static> Loader<T> {
             end,
             started,
             stats: Stats::default(),
+            readahead: Readahead::new(thread_bytes_read),
         })
     }
 }
@@ -316,6 +321,7 @@ impl<T> Loader<T> {
             Some(workers) => workers.next()?,
             None => {
                 let sampler = self.detour.as_ref().unwrap_or(&self.sampler);
+                self.plan.advise(&**sampler, self.readahead.steps(step, LEAD));
                 let drawn = self.plan.draw(&**sampler, step);
                 drawn.map_or_else(Delivery::failed, |drawn| self.plan.produce(drawn))
             }

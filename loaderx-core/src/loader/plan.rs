@@ -1,6 +1,7 @@
 //! What a step delivers, as a function of the step alone. Threads come elsewhere.
 
 use std::any::Any;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
@@ -84,19 +85,19 @@ impl<T> Plan<T> {
         })
     }
 
-    /// Says that the records of `step` will be read soon.
-    pub(super) fn advise(&self, sampler: &dyn Sampler, step: u64) {
-        // A hint: what goes wrong here goes wrong again, and is reported, when the step is drawn.
-        let _ = caught(step, "asking ahead", || {
-            let mut indices = Vec::new();
-            if sampler.steps().is_none_or(|steps| step < steps) {
-                sampler.draw(step, &mut indices);
-            }
-            for source in &self.sources {
-                source.advise(&indices);
-            }
-            Ok(())
-        });
+    /// Says that the records of `steps` will be read soon.
+    pub(super) fn advise(&self, sampler: &dyn Sampler, steps: Range<u64>) {
+        let mut indices = Vec::new();
+        for step in steps {
+            // A hint: what goes wrong here goes wrong again, and is reported, when the step is drawn.
+            let _ = caught(step, "asking ahead", || {
+                if sampler.steps().is_none_or(|steps| step < steps) {
+                    sampler.draw(step, &mut indices);
+                    self.sources.iter().for_each(|source| source.advise(&indices));
+                }
+                Ok(())
+            });
+        }
     }
 
     /// Reads the records and runs the transform.

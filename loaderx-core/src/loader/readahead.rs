@@ -2,49 +2,59 @@
 //!
 //! A gather from a store that is not in memory waits for the disk record by record. Asked for one or two batches
 //! ahead, the system reads all of them at once, several times faster. For data that is in memory the asking is
-//! pure loss, and as dear as a small batch. So each worker watches whether its work makes the disk read, and asks
-//! ahead only then.
+//! pure loss, and as dear as a small batch. So each thread that makes batches watches whether its work makes the disk
+//! read, and asks ahead only then.
 
 use std::fs;
+use std::ops::Range;
 
-/// How many steps ahead to ask for, beside those that the other workers are at: one batch of lead is enough.
+/// How many steps ahead to ask for, beside those that the other workers are at.
 pub(super) const LEAD: u64 = 2;
 
 /// How many steps pass between two looks, which cost some microseconds each.
 const INTERVAL: u32 = 32;
 
-/// Decides, for one worker, whether asking ahead pays.
+/// Decides, for one thread that makes batches, which steps to ask for.
 #[derive(Debug)]
 pub(super) struct Readahead<R> {
     /// Bytes that this thread has made the disk read so far, where that is known.
     bytes_read: R,
     seen: Option<u64>,
     active: bool,
+    /// Whether the last step was asked for ahead, and so the next ones are on their way.
+    asking: bool,
     /// Steps until the next look, and from that look to the one after it.
     left: u32,
     interval: u32,
 }
 
 impl<R: Fn() -> Option<u64>> Readahead<R> {
+    /// Takes the data for cold until the first step has shown what they are: asking once in vain costs little.
     pub(super) fn new(bytes_read: R) -> Self {
         let seen = bytes_read();
-        Self { bytes_read, seen, active: false, left: 1, interval: 1 }
+        Self { bytes_read, seen, active: true, asking: false, left: 1, interval: 1 }
     }
 
-    /// Whether to ask for later steps now; called once for each step.
-    pub(super) fn wanted(&mut self) -> bool {
+    /// The steps to ask for before `step` is made, `ahead` being the lead; called once for each step.
+    pub(super) fn steps(&mut self, step: u64, ahead: u64) -> Range<u64> {
         // Where nothing can be seen, asking might cost as much as the batch itself at every step.
-        let Some(before) = self.seen else { return false };
-        self.left -= 1;
+        let Some(before) = self.seen else { return step..step };
         if self.left == 0 {
             let now = (self.bytes_read)();
             self.active = now.is_some_and(|now| now > before);
             self.seen = now;
-            // Soon at first, so that a cold start is noticed within a few steps.
+            // Soon at first, so that a warm start is noticed within a few steps.
             self.interval = (self.interval * 2).min(INTERVAL);
             self.left = self.interval;
         }
-        self.active
+        self.left -= 1;
+        let under_way = std::mem::replace(&mut self.asking, self.active);
+        let last = step.saturating_add(ahead);
+        match (self.active, under_way) {
+            (false, _) => step..step,
+            (true, false) => step..last.saturating_add(1),
+            (true, true) => last..last.saturating_add(1),
+        }
     }
 }
 
@@ -60,31 +70,37 @@ mod tests {
 
     use super::*;
 
+    const AHEAD: u64 = 2;
+
     #[test]
-    fn asking_begins_soon_after_the_disk_reads_and_ends_when_it_does_not() {
+    fn the_first_step_is_asked_for_with_its_successors_and_then_one_more_at_a_time() {
         let disk = Cell::new(Some(7_000));
         let mut readahead = Readahead::new(|| disk.get());
-        assert!((0..100).all(|_| !readahead.wanted()), "what was read before the first step does not count");
-
-        let mut readahead = Readahead::new(|| disk.get());
-        let read = |bytes: u64| disk.set(disk.get().map(|before| before + bytes));
-        read(4096);
-        assert!(readahead.wanted(), "the first look comes at once");
-        for _ in 0..200 {
-            read(4096);
-            assert!(readahead.wanted());
+        assert_eq!(readahead.steps(10, AHEAD), 10..13);
+        for step in 11..300 {
+            disk.set(disk.get().map(|before| before + 4096));
+            assert_eq!(readahead.steps(step, AHEAD), step + 2..step + 3);
         }
-        let more = (0..200).take_while(|_| readahead.wanted()).count();
-        assert!(more <= 2 * INTERVAL as usize, "still asking {more} steps after the last read");
-        assert!((0..200).all(|_| !readahead.wanted()));
+    }
+
+    #[test]
+    fn asking_ends_soon_after_the_last_read_and_begins_again_with_the_next() {
+        let disk = Cell::new(Some(7_000));
+        let mut readahead = Readahead::new(|| disk.get());
+        let mut asked =
+            |steps: u64| (0..steps).filter(|&step| !readahead.steps(step, AHEAD).is_empty()).count();
+        let read = |bytes: u64| disk.set(disk.get().map(|before| before + bytes));
+        assert_eq!(asked(100), 1, "data in memory are asked for once");
         read(4096);
-        assert!((0..=INTERVAL).any(|_| readahead.wanted()), "data that went cold are noticed again");
+        assert!(asked(u64::from(INTERVAL) + 1) > 0, "data that went cold are noticed again");
+        assert!(asked(300) <= 2 * INTERVAL as usize, "still asking long after the last read");
+        assert_eq!(asked(200), 0);
     }
 
     #[test]
     fn where_nothing_is_known_nothing_is_asked_for() {
         let mut readahead = Readahead::new(|| None);
-        assert!((0..100).all(|_| !readahead.wanted()));
+        assert!((0..100).all(|step| readahead.steps(step, AHEAD).is_empty()));
     }
 
     #[test]
@@ -94,9 +110,9 @@ mod tests {
             looks.set(looks.get() + 1);
             Some(0)
         });
-        for _ in 0..3200 {
-            readahead.wanted();
+        for step in 0..3200 {
+            readahead.steps(step, AHEAD);
         }
-        assert!(looks.get() <= 1 + 5 + 100, "{} looks", looks.get());
+        assert!(looks.get() <= 1 + 6 + 100, "{} looks", looks.get());
     }
 }

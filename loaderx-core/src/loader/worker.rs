@@ -139,9 +139,7 @@ impl<T> Presence<T> {
     fn work(mut self, plan: &Plan<T>) {
         let mut readahead = Readahead::new(thread_bytes_read);
         while let Some(Claimed { ticket, course }) = self.ring.claim() {
-            if readahead.wanted() {
-                plan.advise(&*course, ticket.step().saturating_add(self.ahead));
-            }
+            plan.advise(&*course, readahead.steps(ticket.step(), self.ahead));
             let drawn = plan.draw(&*course, ticket.step());
             // An error holds no memory worth counting, but takes its turn.
             let bytes = drawn.as_ref().map_or(0, |drawn| drawn.bytes);
