@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod cold;
 mod commands;
 mod output;
 mod pictures;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use loaderx_core::convert::Dataset;
-use loaderx_core::{Error, OpenOptions, Result, Store};
+use loaderx_core::{Error, ErrorKind, OpenOptions, Result, Store};
 
 /// A store, or the streams of a dataset, opened for reading.
 #[derive(Debug)]
@@ -16,6 +16,7 @@ pub(crate) struct Target {
 
 impl Target {
     pub(crate) fn open(path: &Path) -> Result<Self> {
+        require(path)?;
         if path.join("meta.zr").exists() {
             let store = Arc::new(Store::open(path)?);
             return Ok(Self { streams: vec![(String::new(), store)], is_dataset: false });
@@ -50,6 +51,7 @@ pub(crate) fn store_paths(path: &Path) -> Result<Vec<PathBuf>> {
     if path.join("meta.zr").exists() {
         return Ok(vec![path.to_path_buf()]);
     }
+    require(path)?;
     let entries = std::fs::read_dir(path).map_err(|error| Error::io("open the dataset", path, error))?;
     let mut paths = Vec::new();
     for entry in entries {
@@ -65,6 +67,16 @@ pub(crate) fn store_paths(path: &Path) -> Result<Vec<PathBuf>> {
         Store::open(path)?;
     }
     Ok(paths)
+}
+
+/// Refuses a path that leads nowhere.
+fn require(path: &Path) -> Result<()> {
+    if path.exists() {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::NotFound, "there is no store or dataset")
+        .at_path(path)
+        .with_hint("check the path; `loaderx import` makes a store from other data"))
 }
 
 /// Opens the store for deleting and compacting.

@@ -98,6 +98,8 @@ impl Form {
         output: &Output,
     ) -> Outcome {
         let schema = self.described.of_records(target, path)?;
+        // No half-written picture or line.
+        crate::progress::hold_interrupts();
         if let Some(directory) = &self.png {
             fs::create_dir_all(directory)
                 .map_err(|error| Error::io("create the directory for pictures", directory, error))?;

@@ -115,10 +115,19 @@ fn bench_measures_the_gather_and_the_copy() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path(), "d", 100);
     let report = json(dir.path(), &["bench", "d/text", "--seconds", "0.05", "--batch-size", "16"]);
-    let rows = report["measurements"].as_array().unwrap();
-    assert_eq!(
-        rows.iter().map(|row| row["name"].as_str().unwrap()).collect::<Vec<_>>(),
-        ["gather, warm", "plain copy"]
-    );
-    assert!(rows.iter().all(|row| row["bytes_per_second"].as_f64().unwrap() > 0.0));
+    let rows = |report: &serde_json::Value| {
+        let rows = report["measurements"].as_array().unwrap();
+        assert!(rows.iter().all(|row| row["bytes_per_second"].as_f64().unwrap() > 0.0));
+        rows.iter().map(|row| row["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(rows(&report), ["gather, warm", "plain copy"]);
+    assert!(report["warm_to_copy"].as_f64().unwrap() > 0.0);
+    if cfg!(target_os = "linux") {
+        let report =
+            json(dir.path(), &["bench", "d/text", "--seconds", "0.05", "--batch-size", "16", "--cold"]);
+        assert_eq!(rows(&report), ["gather, cold", "gather, warm", "plain copy"]);
+    }
+    assert!(complains(dir.path(), &["bench", "d"]).contains("d/text"));
+    assert!(complains(dir.path(), &["bench", "d/text", "--batch-size", "101"]).contains("100"));
+    assert!(complains(dir.path(), &["bench", "d/text", "--seconds", "-1"]).contains("-1"));
 }

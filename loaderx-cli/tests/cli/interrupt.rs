@@ -61,3 +61,24 @@ fn what_a_killed_import_leaves_is_no_store_and_the_next_run_removes_it() {
     assert_eq!(names(dir.path()), ["store", "x.idx"]);
     assert_eq!(prints(dir.path(), &["cat", "store"]), "0: 5\n1: 6\n");
 }
+
+#[test]
+fn ctrl_c_is_heard_while_a_table_is_only_being_looked_at() {
+    let dir = tempfile::tempdir().unwrap();
+    let fifo = dir.path().join("x.csv");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let child = command(dir.path(), &["import", "x.csv", "store", "--format", "csv"]).spawn().unwrap();
+    // Opens as soon as the program reads. It never comes to the table's end, however far it is when it is interrupted.
+    let mut input = File::options().write(true).open(&fifo).unwrap();
+    input.write_all(b"a,b\n").unwrap();
+    let rows = "1,2\n".repeat(1 << 12);
+    input.write_all(rows.as_bytes()).unwrap();
+    signal(&child, "INT");
+    let started = Instant::now();
+    while input.write_all(rows.as_bytes()).is_ok() {
+        assert!(started.elapsed() < Duration::from_secs(60), "it was not heard");
+    }
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(names(dir.path()), ["x.csv"]);
+}

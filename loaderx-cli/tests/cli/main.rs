@@ -7,5 +7,7 @@ mod common;
 mod import;
 #[cfg(unix)]
 mod interrupt;
+#[cfg(unix)]
+mod large;
 mod look;
 mod plain;

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 ///
 /// Numbers, truth values and fixed-size lists become dense streams; strings, binaries and lists of numbers become
 /// ragged ones; dates and times become the integers that they are; the fields of a struct become the streams
-/// `struct.field`; dictionaries are written out. The input is read batch by batch.
+/// `struct.field`; dictionaries are written out. The input is read batch by batch, so memory holds one of its batches.
 ///
 /// # Errors
 ///

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::infer::{Cell, ColumnSink, Inferred};
+use super::infer::{Cell, ColumnSink, Inferred, PAUSE};
 use super::input;
 use super::job::Job;
-use super::options::{ImportOptions, Imported};
+use super::options::{ImportOptions, Imported, Meter};
 use crate::error::{Error, Result};
 
 /// Imports the delimited text file `source`, plain or gzip, into a new dataset `dest`, a stream for each column.
@@ -39,8 +39,12 @@ pub fn import_csv(
     let mut text = vec![false; names.len()];
     let mut record = csv::StringRecord::new();
     let mut rows = 0;
+    let mut meter = Meter::new(options.progress.clone());
     while reader.read_record(&mut record).map_err(|error| csv_error(error, path))? {
         rows += 1;
+        if rows % PAUSE == 0 {
+            meter.pause()?;
+        }
         for ((cell, inferred), text) in record.iter().zip(&mut inferred).zip(&mut text) {
             let cell = parse(cell);
             *text |= matches!(cell, Cell::Text(_));

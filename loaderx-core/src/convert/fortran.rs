@@ -14,7 +14,7 @@ impl Layout {
     /// Copies elements in Fortran order, which begin at `start` of `input`, into `sink`.
     ///
     /// A record's elements lie `records` elements apart, so a block of records is put together from one read for
-    /// each element of an item.
+    /// each element of an item; `input` is better not buffered, as a buffer would read far more than is wanted.
     pub(super) fn copy_fortran<R: Read + Seek>(
         &self,
         input: &mut R,

@@ -8,6 +8,9 @@ use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::Schema;
 
+/// The first pass can be cancelled at every so many rows.
+pub(super) const PAUSE: u64 = 1 << 10;
+
 /// One cell of a table, as its format spells it.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cell<'a> {

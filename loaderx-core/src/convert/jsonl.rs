@@ -6,10 +6,10 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::infer::{Cell, ColumnSink, Inferred};
+use super::infer::{Cell, ColumnSink, Inferred, PAUSE};
 use super::input::{self, read_error};
 use super::job::Job;
-use super::options::{ImportOptions, Imported};
+use super::options::{ImportOptions, Imported, Meter};
 use crate::error::{Error, Result};
 
 /// Imports the JSON lines file `source`, plain or gzip, into a new dataset `dest`, a stream for each key.
@@ -32,8 +32,12 @@ pub fn import_jsonl(
     let path = source.as_ref();
     let mut inferred: BTreeMap<String, (Inferred, u64)> = BTreeMap::new();
     let mut rows = 0;
+    let mut meter = Meter::new(options.progress.clone());
     each_line(path, |object, row, _| {
         rows = row;
+        if row % PAUSE == 0 {
+            meter.pause()?;
+        }
         for (key, value) in object {
             if options.stream_name(key).is_none() {
                 continue;

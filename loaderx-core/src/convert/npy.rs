@@ -74,7 +74,7 @@ impl ArrayFile for NpyFile {
 
     fn copy(mut self: Box<Self>, job: &mut Job<'_>, sink: &mut Sink) -> Result<()> {
         if self.fortran {
-            self.layout.copy_fortran(&mut self.input, self.start, &self.path, job, sink)
+            self.layout.copy_fortran(self.input.get_mut(), self.start, &self.path, job, sink)
         } else {
             self.layout.copy(&mut self.input, &self.path, job, sink)
         }
@@ -152,7 +152,7 @@ fn copy_unpacked(
     let mut unpacked =
         File::options().read(true).write(true).create(true).truncate(true).open(&scratch).map_err(failed)?;
     io::copy(member, &mut unpacked).map_err(|error| read_error(error, path))?;
-    layout.copy_fortran(&mut BufReader::new(unpacked), 0, path, job, sink)?;
+    layout.copy_fortran(&mut unpacked, 0, path, job, sink)?;
     std::fs::remove_file(&scratch).map_err(failed)
 }
 

@@ -276,6 +276,12 @@ impl Meter {
         self.done.records
     }
 
+    /// Reports no change: gives the caller a chance to cancel.
+    #[cfg(any(feature = "csv", feature = "json"))]
+    pub(super) fn pause(&mut self) -> Result<()> {
+        self.advance(0, 0)
+    }
+
     pub(super) fn advance(&mut self, records: u64, bytes: u64) -> Result<()> {
         self.done.records += records;
         self.done.bytes += bytes;

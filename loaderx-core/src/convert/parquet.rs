@@ -5,6 +5,8 @@ use std::path::Path;
 
 use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use ::parquet::basic::Type;
+use ::parquet::file::metadata::ColumnChunkMetaData;
 
 use super::columnar::{Column, ColumnWriter, columns};
 use super::input::read_error;
@@ -15,12 +17,15 @@ use crate::error::{Error, Result};
 
 /// Rows are read in batches of about this many bytes.
 const BATCH_BYTES: u64 = 16 << 20;
+/// The most rows of a batch whose size cannot be told.
+const GUESSED_ROWS: u64 = 256;
 
 /// Imports a Parquet file, or every Parquet file below a directory in the order of their names, into a new dataset
 /// `dest`, a stream for each column.
 ///
 /// Columns become streams as with [`import_arrow`](super::import_arrow). Row groups are streamed in batches of
-/// bounded size; only the wanted columns are read.
+/// about 16 MiB, so that memory holds such a batch and a page of each wanted column, whatever the size of the file; only
+/// the wanted columns are read.
 ///
 /// # Errors
 ///
@@ -49,7 +54,7 @@ pub fn import_parquet(
             }
             none => none.insert(ColumnWriter::create(projected, Some(rows), &mut job, options)?),
         };
-        let batch_rows = batch_rows(&builder);
+        let batch_rows = batch_rows(&builder, &mask);
         let reader = builder
             .with_projection(mask)
             .with_batch_size(batch_rows)
@@ -99,15 +104,37 @@ fn project(
     Ok((mask, wanted))
 }
 
-/// Rows that a batch may have by the average row's size.
-fn batch_rows(builder: &ParquetRecordBatchReaderBuilder<File>) -> usize {
-    let widest = builder
-        .metadata()
-        .row_groups()
-        .iter()
-        .filter(|group| group.num_rows() > 0)
-        .map(|group| count(group.total_byte_size()) / count(group.num_rows()))
-        .max();
-    let rows = (BATCH_BYTES / widest.unwrap_or(1).max(1)).clamp(1, 1 << 16);
-    usize::try_from(rows).unwrap_or(1)
+/// Rows that a batch may have by the average row's decoded size in the widest row group.
+fn batch_rows(builder: &ParquetRecordBatchReaderBuilder<File>, mask: &ProjectionMask) -> usize {
+    let groups = builder.metadata().row_groups().iter().filter(|group| group.num_rows() > 0);
+    let rows = groups.map(|group| {
+        let wanted = || (0..).zip(group.columns()).filter(|&(leaf, _)| mask.leaf_included(leaf));
+        let bytes = wanted().map(|(_, column)| decoded_bytes(column)).fold(0, u64::saturating_add);
+        let most = if wanted().any(|(_, column)| is_guess(column)) { GUESSED_ROWS } else { 1 << 16 };
+        (BATCH_BYTES / (bytes / count(group.num_rows())).max(1)).clamp(1, most)
+    });
+    usize::try_from(rows.min().unwrap_or(1)).unwrap_or(1)
+}
+
+/// About how many bytes a column has when it is decoded. Encoded ones tell little: a value of a dictionary counts once.
+fn decoded_bytes(column: &ColumnChunkMetaData) -> u64 {
+    let width = match column.column_type() {
+        Type::BOOLEAN => 1,
+        Type::INT32 | Type::FLOAT => 4,
+        Type::INT64 | Type::DOUBLE => 8,
+        Type::INT96 => 12,
+        Type::FIXED_LEN_BYTE_ARRAY => count(column.column_descr().type_length().into()),
+        Type::BYTE_ARRAY => {
+            let told = column.unencoded_byte_array_data_bytes().unwrap_or(0);
+            return count(told.max(column.uncompressed_size()));
+        }
+    };
+    width * count(column.num_values())
+}
+
+/// Whether the decoded size of a column is only guessed: older writers do not tell it for texts in a dictionary.
+fn is_guess(column: &ColumnChunkMetaData) -> bool {
+    column.column_type() == Type::BYTE_ARRAY
+        && column.dictionary_page_offset().is_some()
+        && column.unencoded_byte_array_data_bytes().is_none()
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::blocks::{BLOCK_BYTES, BLOCK_RECORDS};
+use super::blocks::{BLOCK_RECORDS, each_run};
 use super::described::described;
 use super::job::Job;
 use super::options::{ImportOptions, Imported};
@@ -155,31 +155,18 @@ fn common_schema(parts: &[Part<'_>]) -> Result<Option<Schema>> {
 }
 
 fn copy(mut part: Part<'_>, job: &mut Job<'_>, sink: &mut Sink) -> Result<()> {
-    let mut lengths = Vec::new();
     loop {
-        let wanted: Vec<u64> = part.indices.by_ref().take(BLOCK_RECORDS).collect();
-        if wanted.is_empty() {
+        let indices: Vec<u64> = part.indices.by_ref().take(BLOCK_RECORDS).collect();
+        if indices.is_empty() {
             return Ok(());
         }
-        part.store.lengths(&wanted, &mut lengths)?;
-        let mut rest = wanted.as_slice();
-        let mut rest_lengths = lengths.as_slice();
-        while !rest.is_empty() {
-            let mut bytes = 0;
-            let fitting = rest_lengths.iter().take_while(|&&length| {
-                bytes += length;
-                bytes <= BLOCK_BYTES as u64
-            });
-            let count = fitting.count().max(1).min(rest.len());
-            let (block, tail) = rest.split_at(count);
+        each_run(part.store, &indices, |run| {
             let mut copied = 0;
-            part.store.visit(block, |_, record| {
+            part.store.visit(run, |_, record| {
                 copied += record.len() as u64;
                 sink.push(record)
             })?;
-            job.meter.advance(block.len() as u64, copied)?;
-            rest = tail;
-            rest_lengths = rest_lengths.get(count..).unwrap_or_default();
-        }
+            job.meter.advance(run.len() as u64, copied)
+        })?;
     }
 }

@@ -81,10 +81,29 @@ impl Store {
     /// and ahead. Best effort: what cannot be advised is skipped.
     pub fn advise(&self, indices: &[u64]) {
         let Ok((locations, snapshot)) = self.resolve(indices) else { return };
-        for location in locations.iter() {
-            if let Some(chunk) = snapshot.chunk_of(location) {
-                chunk.will_need(u64::from(location.offset), u64::from(location.stored_length));
+        let ask = |first: &Location, end: u64| {
+            if let Some(chunk) = snapshot.chunk_of(first) {
+                chunk.will_need(u64::from(first.offset), end - u64::from(first.offset));
             }
+        };
+        // Neighbours on disk are asked for together: a call to the system costs as much as a small record.
+        let mut run: Option<(&Location, u64)> = None;
+        for location in locations.iter() {
+            let start = u64::from(location.offset);
+            let end = start + u64::from(location.stored_length);
+            match &mut run {
+                Some((first, run_end)) if first.chunk == location.chunk && *run_end == start => {
+                    *run_end = end
+                }
+                _ => {
+                    if let Some((first, run_end)) = run.replace((location, end)) {
+                        ask(first, run_end);
+                    }
+                }
+            }
+        }
+        if let Some((first, run_end)) = run {
+            ask(first, run_end);
         }
     }
 

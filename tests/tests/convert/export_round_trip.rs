@@ -107,7 +107,7 @@ fn dtype() -> impl Strategy<Value = DType> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn any_streams_survive_parquet(

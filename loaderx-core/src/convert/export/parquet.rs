@@ -16,6 +16,7 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 
 use super::ExportOptions;
+use crate::convert::blocks::fitting;
 use crate::convert::described::described;
 use crate::convert::staging::Staging;
 use crate::dtype::DType;
@@ -82,18 +83,26 @@ pub fn export_parquet(
     let mut meter = options.meter(records);
     let mut next = 0;
     while next < records {
-        let indices = next_batch(streams, next, records)?;
-        let arrays = streams
-            .iter()
-            .zip(&schemas)
-            .map(|((_, store), schema)| column(store, schema, &indices))
-            .collect::<Result<Vec<_>>>()?;
-        let bytes = arrays.iter().map(|array| array.get_array_memory_size() as u64).sum();
-        let batch =
-            RecordBatch::try_new(Arc::clone(&columns), arrays).map_err(|error| failed(error.into()))?;
-        writer.write(&batch).map_err(failed)?;
+        let indices: Vec<u64> = (next..records.min(next + MAX_BATCH_ROWS)).collect();
+        let totals = total_lengths(streams, &indices)?;
+        let (mut rest, mut rest_totals) = (indices.as_slice(), totals.as_slice());
+        while !rest.is_empty() {
+            let count = fitting(rest_totals, BATCH_BYTES);
+            let (batch, tail) = rest.split_at_checked(count).unwrap_or_default();
+            let arrays = streams
+                .iter()
+                .zip(&schemas)
+                .map(|((_, store), schema)| column(store, schema, batch))
+                .collect::<Result<Vec<_>>>()?;
+            let bytes = arrays.iter().map(|array| array.get_array_memory_size() as u64).sum();
+            let rows =
+                RecordBatch::try_new(Arc::clone(&columns), arrays).map_err(|error| failed(error.into()))?;
+            writer.write(&rows).map_err(failed)?;
+            meter.advance(batch.len() as u64, bytes)?;
+            rest = tail;
+            rest_totals = rest_totals.get(count..).unwrap_or_default();
+        }
         next += indices.len() as u64;
-        meter.advance(indices.len() as u64, bytes)?;
     }
     writer.close().map_err(failed)?;
     synced.sync_all().map_err(|error| Error::io("sync the Parquet file", &path, error))?;
@@ -101,22 +110,15 @@ pub fn export_parquet(
     Ok(records)
 }
 
-/// The indices from `next` on that make a batch of bounded size, at least one.
-fn next_batch(streams: &[(&str, &Store)], next: u64, records: u64) -> Result<Vec<u64>> {
-    let mut indices: Vec<u64> = (next..records.min(next + MAX_BATCH_ROWS)).collect();
+/// Bytes of each row, of all its streams.
+fn total_lengths(streams: &[(&str, &Store)], indices: &[u64]) -> Result<Vec<u64>> {
     let mut totals = vec![0_u64; indices.len()];
     let mut lengths = Vec::new();
     for (_, store) in streams {
-        store.lengths(&indices, &mut lengths)?;
+        store.lengths(indices, &mut lengths)?;
         totals.iter_mut().zip(&lengths).for_each(|(total, length)| *total += length);
     }
-    let mut sum = 0;
-    let fitting = totals.iter().take_while(|&&total| {
-        sum += total;
-        sum <= BATCH_BYTES
-    });
-    indices.truncate(fitting.count().max(1));
-    Ok(indices)
+    Ok(totals)
 }
 
 fn column_type(schema: &Schema) -> Result<DataType> {
@@ -183,6 +185,7 @@ fn column(store: &Store, schema: &Schema, indices: &[u64]) -> Result<ArrayRef> {
             .at_path(store.path())
             .caused_by(error)
     };
+    store.advise(indices);
     let (bytes, ends) = store.gather_packed(indices)?;
     for (&index, bounds) in indices.iter().zip(ends.windows(2)) {
         let &[start, end] = bounds else { continue };
