@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use loaderx_core::convert::{Staging, choose_codec};
 use loaderx_core::store::{Training, train_dictionary};
-use loaderx_core::{Error, Store};
+use loaderx_core::{Codec, Error, Literals, Store};
 use serde_json::json;
 
 use crate::bytes::human;
@@ -57,14 +57,17 @@ impl Args {
         ))?;
         let mut trials = Vec::new();
         for trial in &choice.trials {
+            let raw_literals =
+                trial.codec != Codec::Raw && trial.codec == trial.codec.with_literals(Literals::Raw);
             output.line(format_args!(
-                "  {:<10} ratio {:>6.2}, decodes {:>6.0} MB/s",
+                "  {:<10} ratio {:>6.2}, decodes {:>6.0} MB/s{}",
                 trial.codec.name(),
                 trial.ratio,
-                trial.decode_rate / 1e6
+                trial.decode_rate / 1e6,
+                if raw_literals { ", raw literals" } else { "" }
             ))?;
             trials.push(json!({
-                "codec": trial.codec.name(), "ratio": trial.ratio, "decode_bytes_per_second": trial.decode_rate,
+                "codec": trial.codec.name(), "raw_literals": raw_literals, "ratio": trial.ratio, "decode_bytes_per_second": trial.decode_rate,
             }));
         }
         output.line(format_args!("{}", choice.reason))?;
