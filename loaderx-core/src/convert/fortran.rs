@@ -10,6 +10,9 @@ use super::job::Job;
 use super::sink::Sink;
 use crate::error::Result;
 
+/// Elements of an item that are read, and put into their records, together.
+const GROUP: usize = 64;
+
 impl Layout {
     /// Copies elements in Fortran order, which begin at `start` of `input`, into `sink`.
     ///
@@ -36,15 +39,21 @@ impl Layout {
             let records = per_block.min(self.records - done);
             let Ok(count) = usize::try_from(records) else { break };
             let mut block = vec![0; count * item_bytes];
-            let mut run = vec![0; count * size];
-            for (column, &place) in (0_u64..).zip(&places) {
-                let at = start + (column * self.records + done) * size as u64;
-                input.seek(SeekFrom::Start(at)).map_err(|error| read_error(error, path))?;
-                input.read_exact(&mut run).map_err(|error| read_error(error, path))?;
-                let targets = block.chunks_exact_mut(item_bytes);
-                for (record, element) in targets.zip(run.chunks_exact(size)) {
-                    if let Some(target) = record.get_mut(place * size..(place + 1) * size) {
-                        target.copy_from_slice(element);
+            let mut runs = vec![0; GROUP.min(places.len()) * count * size];
+            for (columns, group) in (0_u64..).step_by(GROUP).zip(places.chunks(GROUP)) {
+                for ((column, run), _) in (columns..).zip(runs.chunks_exact_mut(count * size)).zip(group) {
+                    let at = start + (column * self.records + done) * size as u64;
+                    input.seek(SeekFrom::Start(at)).map_err(|error| read_error(error, path))?;
+                    input.read_exact(run).map_err(|error| read_error(error, path))?;
+                }
+                // Record by record, as a walk down one column would miss the cache at every element.
+                for (index, record) in block.chunks_exact_mut(item_bytes).enumerate() {
+                    for (run, &place) in runs.chunks_exact(count * size).zip(group) {
+                        let element = run.get(index * size..(index + 1) * size);
+                        let target = record.get_mut(place * size..(place + 1) * size);
+                        if let (Some(element), Some(target)) = (element, target) {
+                            target.copy_from_slice(element);
+                        }
                     }
                 }
             }

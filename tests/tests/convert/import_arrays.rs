@@ -65,6 +65,35 @@ fn fortran_order_is_turned_into_records() {
 }
 
 #[test]
+fn items_of_many_elements_in_fortran_order_come_in_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let (records, sides) = (70_usize, [13_usize, 11]);
+    let value = |record: usize, a: usize, b: usize| (record * 143 + a * 11 + b) as u16;
+    let header = format!(
+        "{{'descr': '>u2', 'fortran_order': True, 'shape': ({records}, {}, {}), }}",
+        sides[0], sides[1]
+    );
+    let mut file = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+    file.extend(format!("{header:117}\n").as_bytes());
+    let (mut expected, mut columns) = (vec![Vec::new(); records], Vec::new());
+    for b in 0..sides[1] {
+        for a in 0..sides[0] {
+            columns.extend((0..records).flat_map(|record| value(record, a, b).to_be_bytes()));
+        }
+    }
+    for (record, bytes) in expected.iter_mut().enumerate() {
+        let items = (0..sides[0]).flat_map(|a| (0..sides[1]).map(move |b| (a, b)));
+        bytes.extend(items.flat_map(|(a, b)| value(record, a, b).to_le_bytes()));
+    }
+    file.extend(columns);
+    let source = dir.path().join("x.npy");
+    fs::write(&source, file).unwrap();
+    let dest = dir.path().join("x");
+    import_npy(&source, &dest, &ImportOptions::new()).unwrap();
+    assert_eq!(content(&dest), (DType::U16, sides.to_vec(), expected));
+}
+
+#[test]
 fn every_header_version_is_read() {
     let dir = tempfile::tempdir().unwrap();
     for version in 1..=3 {
