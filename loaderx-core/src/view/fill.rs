@@ -39,35 +39,47 @@ pub(super) fn rows_of<'a>(
     })
 }
 
-/// As [`rows_of`] for records that all have `record_bytes` bytes.
+/// Neighbouring rows of a batch on their way into it.
+#[derive(Clone, Copy)]
+pub(super) struct Block<'a> {
+    /// The records' indices in the store.
+    pub(super) indices: &'a [u64],
+    /// Their decoded bytes, one after the other.
+    pub(super) bytes: &'a [u8],
+}
+
+/// As [`rows_of`] for records that all have `record_bytes` bytes and are converted element by element: `write` makes
+/// the rows of a whole block at a time.
 ///
-/// Small records are first gathered into a block that stays in the cache, many at a time: the copying then waits for
-/// memory as the plain gather does, and the work of `write` no longer stands between two records that are on their
-/// way. Large ones are lent where they lie, since there the second copy would cost more than that.
-pub(super) fn rows_of_fixed<'a>(
+/// Small records are first gathered into memory that stays in the cache, many at a time: the copying then waits for
+/// the main memory as the plain gather does, and the work of `write` no longer stands between two records that are on
+/// their way. Large ones are lent where they lie, since there the second copy would cost more than that.
+pub(super) fn blocks_of<'a>(
     store: &Store,
     request: &Request<'_>,
     record_bytes: usize,
     row_bytes: usize,
     room: &'a mut [MaybeUninit<u8>],
-    write: impl Fn(Visited<'_>, &mut Filler<'_>) -> Result<()> + Sync,
+    write: impl Fn(Block<'_>, &mut Filler<'_>) -> Result<()> + Sync,
 ) -> Result<&'a mut [u8]> {
     if record_bytes == 0 || record_bytes > SMALL {
-        return rows_of(store, request, row_bytes, room, write);
+        return rows_of(store, request, row_bytes, room, |record, filler| {
+            write(Block { indices: &[record.index], bytes: record.bytes }, filler)
+        });
     }
     rows::fill(room, request.indices.len(), row_bytes, request.threads, |range, block| {
         let mut filler = Filler::new(block);
-        let mut position = range.start;
         let indices = request.indices.get(range).unwrap_or(&[]);
-        let at_once = (BLOCK / record_bytes).min(indices.len());
+        let at_once = (BLOCK_BYTES / record_bytes).clamp(1, indices.len().max(1));
         let mut scratch = Vec::<u8>::with_capacity(at_once * record_bytes);
-        for indices in indices.chunks(at_once.max(1)) {
+        for indices in indices.chunks(at_once) {
             let place =
                 scratch.spare_capacity_mut().get_mut(..indices.len() * record_bytes).unwrap_or(&mut []);
-            let gathered = store.gather_fixed(indices, record_bytes, place)?;
-            for (&index, bytes) in indices.iter().zip(gathered.chunks_exact(record_bytes)) {
-                write_row(store, Visited { position, index, bytes }, row_bytes, &mut filler, &write)?;
-                position += 1;
+            let bytes = store.gather_fixed(indices, record_bytes, place)?;
+            let before = filler.remaining();
+            write(Block { indices, bytes }, &mut filler).map_err(|error| error.at_path(store.path()))?;
+            if before - filler.remaining() != indices.len() * row_bytes {
+                return Err(Error::invalid(format!("records did not fill their rows of {row_bytes} bytes")));
             }
         }
         filler.finish()
@@ -77,7 +89,7 @@ pub(super) fn rows_of_fixed<'a>(
 /// Records up to this size are gathered into a block first.
 const SMALL: usize = 4 << 10;
 /// Bytes of that block: with what is made of it, it stays in the second cache.
-const BLOCK: usize = 64 << 10;
+const BLOCK_BYTES: usize = 256 << 10;
 
 /// Lets `write` make one row and checks that it did.
 fn write_row(

@@ -2,7 +2,7 @@ use super::{Channels, Conversion};
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::view::dense::batch_shape;
-use crate::view::fill::rows_of_fixed;
+use crate::view::fill::blocks_of;
 use crate::view::ragged::too_large;
 use crate::view::{Column, Dense, DenseBatch, Request, Source};
 
@@ -121,13 +121,23 @@ impl Converted {
         let room = request.memory.room(self.dtype(), elements)?;
         let row_bytes = item * self.dtype().size();
         let data = room.fill(|room| {
-            rows_of_fixed(
+            blocks_of(
                 self.dense.store(),
                 request,
                 schema.item_bytes(),
                 row_bytes,
                 room,
-                |record, filler| self.conversion.write(record.bytes, filler),
+                // Channels come round with the record, so the elements of a block are those of one long record.
+                |block, filler| {
+                    self.conversion.write(block.bytes, filler).map_err(|error| {
+                        let at = error.offset().and_then(|at| usize::try_from(at).ok()).unwrap_or(0);
+                        let record = at.checked_div(schema.item_bytes()).unwrap_or(0);
+                        match block.indices.get(record) {
+                            Some(&index) => error.for_record(index),
+                            None => error,
+                        }
+                    })
+                },
             )
         })?;
         Ok(DenseBatch::trusted(data, batch_shape(records, schema.item_shape())))
