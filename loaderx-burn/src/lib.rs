@@ -61,6 +61,11 @@
 //! Not supported: quantised tensors (they are no element type of a store), and burn's `Batcher` cannot report errors,
 //! see [`Records`].
 
+/// Compiles and runs the code of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
+
 mod data;
 mod ragged;
 mod records;

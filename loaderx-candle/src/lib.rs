@@ -66,6 +66,11 @@
 //! of around a megabyte fault their pages in again and again; a program that feels it sets another global allocator.
 #![forbid(unsafe_code)]
 
+/// Compiles and runs the code of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
+
 mod batch;
 mod columns;
 mod dtype;

@@ -43,6 +43,11 @@ compile_error!("loaderx uses its little-endian format in place and supports litt
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("loaderx maps whole stores into memory and supports 64-bit machines only");
 
+/// Compiles and runs the code of the crate's README.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
+
 pub mod buffer;
 pub mod codec;
 pub mod convert;
