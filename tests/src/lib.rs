@@ -6,6 +6,11 @@
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
 
+/// Compiles and runs the code blocks of the document on sampling.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/sampling.md")]
+pub struct Sampling;
+
 pub mod churn;
 pub mod crash;
 pub mod directory;

@@ -87,6 +87,11 @@ impl Args {
         if store.is_empty() {
             return Err(Error::invalid("the store is empty").at_path(&self.path).into());
         }
+        if self.batch_size as u64 > store.len() {
+            let message = format!("a batch of {} of a store of {} records", self.batch_size, store.len());
+            let error = Error::invalid(message).at_path(&self.path);
+            return Err(error.with_hint("give a smaller --batch-size").into());
+        }
         let seconds = Duration::try_from_secs_f64(self.seconds)
             .map_err(|_| Error::invalid(format!("{} seconds cannot be measured", self.seconds)))?;
         let sampler = Iid::new(store.len(), self.batch_size, 1)?;

@@ -40,7 +40,11 @@ impl Indices {
         if self.end <= records {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::OutOfRange, format!("record {} of {records}", self.end - 1)).at_path(path))
+        Err(Error::new(
+            ErrorKind::OutOfRange,
+            format!("there is no record {}: the store has {records}, counted from 0", self.end - 1),
+        )
+        .at_path(path))
     }
 }
 

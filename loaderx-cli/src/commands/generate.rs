@@ -8,9 +8,9 @@ use crate::output::{Outcome, Output};
 
 /// Print a completion script for a shell.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Example:\n  loaderx completions bash > ~/.local/share/bash-completion/completions/loaderx"
-)]
+#[command(after_help = "Examples:
+  source <(loaderx completions bash)       # for this shell
+  loaderx completions zsh > _loaderx       # to be moved to a folder of $fpath")]
 pub(crate) struct CompletionArgs {
     /// The shell.
     shell: Shell,

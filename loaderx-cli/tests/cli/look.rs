@@ -47,7 +47,7 @@ fn records_are_shown_as_text_json_and_bytes() {
     assert_eq!(record, json!({"id": 1, "score": 0.5, "flag": true, "text": "drei ü", "list": [0, 1]}));
     assert_eq!(prints(dir.path(), &["cat", "t/id", "1..3", "0"]), "1: 0\n2: 1\n0: -1\n");
     assert_eq!(prints(dir.path(), &["cat", "t/text", "2", "--raw"]), "drei ü");
-    assert!(complains(dir.path(), &["cat", "t", "5"]).contains("record 5 of 5"));
+    assert!(complains(dir.path(), &["cat", "t", "5"]).contains("no record 5: the store has 5"));
     assert!(complains(dir.path(), &["cat", "t", "0", "--raw"]).contains("t/text"));
 }
 

@@ -78,7 +78,9 @@ impl Dataset {
             .map(|name| Ok((name.clone(), Arc::new(options.open(path.join(&name))?))))
             .collect::<Result<Vec<_>>>()?;
         let Some((first_name, first)) = streams.first() else {
-            return Err(Error::new(ErrorKind::NotFound, "there is no store in this directory").at_path(path));
+            return Err(Error::new(ErrorKind::NotFound, "there is no store in this directory")
+                .at_path(path)
+                .with_hint("check the path, or make one with Store::create or `loaderx import`"));
         };
         let records = first.len();
         if let Some((name, other)) = streams.iter().find(|(_, store)| store.len() != records) {

@@ -95,8 +95,15 @@ impl Format {
     /// [`ErrorKind::Unsupported`] when none fits; when the input cannot be read.
     pub fn detect(source: impl AsRef<Path>) -> Result<Self> {
         let source = source.as_ref();
-        let metadata =
-            std::fs::metadata(source).map_err(|error| Error::io("open the input", source, error))?;
+        let metadata = std::fs::metadata(source).map_err(|error| {
+            let missing = error.kind() == std::io::ErrorKind::NotFound;
+            let error = Error::io("open the input", source, error);
+            if missing {
+                error.with_hint("check the path and the folder that it is relative to")
+            } else {
+                error
+            }
+        })?;
         if metadata.is_dir() { detect_directory(source) } else { detect_file(source) }
     }
 }
@@ -146,7 +153,9 @@ fn detect_file(path: &Path) -> Result<Format> {
         let known = Format::ALL.map(Format::name).join(", ");
         Error::new(ErrorKind::Unsupported, "neither its first bytes nor its name tell the input's format")
             .at_path(path)
-            .with_hint(format!("name the format; known are {known}"))
+            .with_hint(format!(
+                "name the format (a `Format`, or `--format` of the program); known are {known}"
+            ))
     })
 }
 

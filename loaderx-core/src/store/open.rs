@@ -56,7 +56,7 @@ impl OpenOptions {
             let missing = error.kind() == std::io::ErrorKind::NotFound;
             let error = Error::io("open the store", path, error);
             return Err(if missing {
-                error.with_hint("there is no store in this directory; make one with Store::create")
+                error.with_hint("there is no store in this directory; check the path, or make a store with Store::create or `loaderx import`")
             } else {
                 error
             });
