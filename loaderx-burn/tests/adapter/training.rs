@@ -1,19 +1,11 @@
 //! Training on batches from loaderx is training on the same tensors made by hand.
-#![forbid(unsafe_code)]
-#![expect(
-    clippy::unwrap_used,
-    clippy::cast_possible_wrap,
-    reason = "small numbers, and a test fails by panicking"
-)]
 
-mod common;
-
+use crate::common::{points, stores};
 use burn::data::dataloader::DataLoader;
 use burn::module::Module;
 use burn::nn::{Linear, LinearConfig};
 use burn::optim::{GradientsParams, SgdConfig};
 use burn::tensor::{Device, Tensor, TensorData};
-use common::{points, stores};
 use loaderx_burn::StepLoader;
 use loaderx_core::sampler::Sequential;
 

@@ -1,11 +1,8 @@
 //! Bad input is a clear error with path and numbers, and leaves nothing half-made behind.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
 
 use std::fs;
 
-use common::{Lab, idx, tree};
+use crate::common::{Lab, idx, tree};
 
 const IMAGES: &str = "train-images-idx3-ubyte";
 const LABELS: &str = "train-labels-idx1-ubyte";

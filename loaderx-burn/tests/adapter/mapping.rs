@@ -1,6 +1,4 @@
 //! Every element type becomes tensors of the same type, in the same memory.
-#![forbid(unsafe_code)]
-#![expect(clippy::unwrap_used, reason = "small numbers, and a test fails by panicking")]
 
 use burn::tensor::{DType as BurnType, Device, Int, Tensor, TensorData, bf16, f16};
 use loaderx_burn::{IntoPacked, IntoPadded, IntoTensor, burn_type, tensor_data};

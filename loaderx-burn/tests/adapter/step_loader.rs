@@ -1,22 +1,12 @@
 //! The endless loader behind burn's `DataLoader`.
-#![forbid(unsafe_code)]
-#![expect(
-    clippy::unwrap_used,
-    clippy::cast_possible_wrap,
-    clippy::cast_sign_loss,
-    clippy::cast_possible_truncation,
-    reason = "small numbers, and a test fails by panicking"
-)]
-
-mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::common::{Points, Stores, numbers, points, stores};
 use burn::data::dataloader::DataLoader;
 use burn::data::dataloader::split::split_dataloader;
 use burn::tensor::Device;
-use common::{Points, Stores, numbers, points, stores};
 use loaderx_burn::StepLoader;
 use loaderx_core::sampler::{Cyclic, Pass, Sampler, Tail};
 

@@ -1,21 +1,13 @@
 //! Burn's own `DataLoaderBuilder` over loaderx stores.
-#![forbid(unsafe_code)]
-#![expect(
-    clippy::unwrap_used,
-    clippy::cast_possible_wrap,
-    reason = "small numbers, and a test fails by panicking"
-)]
-
-mod common;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::common::{Stores, numbers, points, stores};
 use burn::data::dataloader::DataLoaderBuilder;
 use burn::data::dataset::Dataset;
 use burn::data::dataset::transform::{ComposedDataset, PartialDataset, ShuffledDataset};
 use burn::tensor::Device;
-use common::{Stores, numbers, points, stores};
 use loaderx_burn::{RecordRef, Records};
 use loaderx_core::view::{Column, Request, Source};
 

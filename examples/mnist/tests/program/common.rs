@@ -1,5 +1,4 @@
 //! A small MNIST and runs of the program over it.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use std::fs;
 use std::path::{Path, PathBuf};

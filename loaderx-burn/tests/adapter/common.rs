@@ -1,5 +1,4 @@
 //! Small stores for the tests.
-#![allow(dead_code, reason = "each test file uses its own part")]
 
 use burn::tensor::{Device, Int, Tensor};
 use loaderx_burn::TakeTensor;

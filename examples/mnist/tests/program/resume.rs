@@ -1,11 +1,8 @@
 //! A run that was stopped goes on as if it had not been.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
-mod common;
 
 use std::fs;
 
-use common::{Lab, losses, tree};
+use crate::common::{Lab, losses, tree};
 
 #[test]
 fn losses_after_resume_are_those_of_an_uninterrupted_run() {
