@@ -183,7 +183,11 @@ impl Buffer {
             ErrorKind::SchemaMismatch,
             format!("the batch holds {}, not {}", self.dtype, T::DTYPE),
         );
-        if self.dtype == DType::Bool { error.with_hint("truth values are read as u8") } else { error }
+        if self.dtype == DType::Bool {
+            error.with_hint("truth values are read as u8")
+        } else {
+            error.with_hint(format!("read it as {}, or have the view convert it (`convert`)", self.dtype))
+        }
     }
 }
 

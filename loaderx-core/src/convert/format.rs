@@ -200,7 +200,11 @@ pub fn import(
             #[cfg(not(feature = $feature))]
             let imported =
                 Err(Error::new(ErrorKind::Unsupported, format!("this build leaves out the format {format}"))
-                    .with_hint(concat!("enable the feature `", $feature, "`")));
+                    .with_hint(concat!(
+                        "enable the feature `",
+                        $feature,
+                        "` of loaderx-core, or `all-formats`"
+                    )));
             imported
         }};
     }
