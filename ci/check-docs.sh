@@ -53,6 +53,8 @@ for document in "${documents[@]}"; do
     awk -v name="$document" '/^```text/ {inside = 1; next} /^```/ {inside = 0}
         inside && /^ *(cargo|bash|pip|git|loaderx|python3?|unzip) / {print name ": a command in a block of text: " $0; bad = 1}
         END {exit bad}' "$document" >&2 || failed=1
+    awk -v name="$document" '/^```/ {inside = !inside} !inside && blank && /^    [^ ]/ {print name ": an indented code block, of no kind: " $0; bad = 1}
+        {blank = !NF} END {exit bad}' "$document" >&2 || failed=1
     while IFS= read -r link; do
         [ -e "$(dirname "$document")/${link%%#*}" ] || complain "$document: the link to $link leads nowhere"
     done < <(grep -oE '\]\([^)#][^)]*\)' "$document" | sed 's/^](//; s/)$//' | grep -vE '^(https?|mailto):' || true)
