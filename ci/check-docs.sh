@@ -92,6 +92,11 @@ for document in "${documents[@]}"; do
         "cargo run --release -p finetune"*) run="finetune --steps 5 --data-dir $scratch/finetune" ;;
         *) run=$command ;;
         esac
+        if grep -qxF -- "$run" "$scratch/done" 2>/dev/null; then
+            echo "-- $document: $command   (ran for another document)"
+            continue
+        fi
+        echo "$run" >>"$scratch/done"
         if [ "$run" = "$command" ]; then
             echo "-- $document: $command"
         else
