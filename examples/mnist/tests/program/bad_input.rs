@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::common::{Lab, idx, tree};
+use crate::common::{self, Lab, idx, tree};
 
 const IMAGES: &str = "train-images-idx3-ubyte";
 const LABELS: &str = "train-labels-idx1-ubyte";
