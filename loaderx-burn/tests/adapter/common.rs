@@ -8,7 +8,8 @@ use tempfile::TempDir;
 
 /// Records `i` with the features `[i, i + 0.5]` and the index `i` itself.
 pub(crate) struct Stores {
-    pub(crate) dir: TempDir,
+    // Keeps the folder until the stores are done with.
+    _dir: TempDir,
     pub(crate) features: Dense,
     pub(crate) numbers: Dense,
 }
@@ -21,7 +22,7 @@ pub(crate) fn stores(records: usize) -> Stores {
     let numbers = DenseWriter::create(dir.path().join("numbers"), DType::I64, &[], Codec::Raw).unwrap();
     numbers.append((0..records as i64).collect::<Vec<_>>()).unwrap();
     let (features, numbers) = (features.finish().unwrap(), numbers.finish().unwrap());
-    Stores { dir, features, numbers }
+    Stores { _dir: dir, features, numbers }
 }
 
 impl Stores {
