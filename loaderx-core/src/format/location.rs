@@ -201,4 +201,13 @@ mod tests {
         ];
         assert!(others.iter().all(|other| other.tag() != location.tag()));
     }
+
+    #[test]
+    fn the_tag_of_a_location_whose_checksum_is_0_still_is_a_tag() {
+        // 0 in an entry of the checks says that there is no checksum.
+        let location =
+            Location { offset: 686_242_634, ..Location::decode(&PYTHON, FormatVersion::V3).unwrap() };
+        assert_eq!(crc32fast::hash(&location.encode()), 0);
+        assert_eq!(location.tag(), 1);
+    }
 }
