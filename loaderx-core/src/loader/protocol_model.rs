@@ -346,3 +346,17 @@ fn a_dead_worker_is_reported_once_what_it_left_is_taken() {
     assert_eq!(protocol.take().0, Take::Step(0));
     assert_eq!(protocol.take().0, Take::Lost);
 }
+
+#[test]
+fn a_worker_that_leaves_room_behind_wakes_the_next() {
+    // Without it every step would be delivered all the same, by fewer workers than there are.
+    let mut protocol = Protocol::<u64>::new(4, u64::MAX, 0, 10);
+    let mut claimers_woken = |idle| {
+        protocol.idle_claimers = idle;
+        protocol.claim().1.claimers
+    };
+    assert_eq!(claimers_woken(2), Who::One);
+    assert_eq!(claimers_woken(0), Who::Nobody, "nobody sleeps");
+    assert_eq!(claimers_woken(1), Who::One);
+    assert_eq!(claimers_woken(1), Who::Nobody, "that was the last slot");
+}

@@ -272,3 +272,26 @@ impl Sampler for Mixture {
         text
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_that_ends_one_short_of_a_whole_is_the_right_child_s() {
+        let mixture = Mixture::new(&[(1_000, 0.7), (1_000, 0.3)], 1, 42).unwrap();
+        let node = mixture.nodes[0];
+        // Newton's iteration, which doubles the right bits of the inverse each time; any odd number has three.
+        assert_eq!(node.share % 2, 1);
+        let inverse = (0..4).fold(node.share, |inverse, _| {
+            inverse.wrapping_mul(2_u32.wrapping_sub(node.share.wrapping_mul(inverse)))
+        });
+        // After so many turns the fraction is 2^32 - 1: chance meets it once in 2^32 turns.
+        let turns = u64::from((u32::MAX - node.phase).wrapping_mul(inverse));
+        let mut out = Vec::new();
+        mixture.draw(turns - 1, &mut out);
+        assert!(out[0] >= 1_000, "the lighter source's turn, not {out:?}");
+        mixture.draw(turns, &mut out);
+        assert!(out[0] < 1_000, "the heavier source's turn, not {out:?}");
+    }
+}

@@ -203,6 +203,21 @@ fn what_no_batch_can_hold_is_refused_with_the_numbers() {
 }
 
 #[test]
+fn a_record_as_long_as_the_budget_has_a_batch_of_its_own() {
+    let lengths = [8, 3, 8];
+    for sampler in
+        [TokenBudget::padded(&lengths, 8, 1).unwrap(), TokenBudget::packed(&lengths, 8, 1).unwrap()]
+    {
+        let steps = sampler.steps_per_cycle().unwrap();
+        let batches: Vec<Vec<u64>> = (0..steps).map(|step| draw(&sampler, step)).collect();
+        assert!(batches.iter().all(|batch| batch.len() == 1), "{batches:?}");
+        let mut records = batches.concat();
+        records.sort_unstable();
+        assert_eq!(records, [0, 1, 2]);
+    }
+}
+
+#[test]
 fn ten_million_records_at_step_a_million_are_the_same_batch_after_any_detour() {
     let lengths: Vec<u32> = (0..10_000_000_u32).map(|i| 16 + i.wrapping_mul(2_654_435_761) % 497).collect();
     let straight = TokenBudget::packed(&lengths, 16_384, 7).unwrap();

@@ -171,6 +171,26 @@ fn records_that_another_program_moved_are_unchecked_and_no_false_alarm() {
 }
 
 #[test]
+fn a_record_that_another_program_replaced_is_no_damage_although_the_length_is_the_old_one() {
+    let disk = MemoryDisk::new();
+    drop(filled(&disk, &CreateOptions::new()));
+    // As Python deletes the last record and appends another: only the frontier tells.
+    let (mut chunk, mut meta) = (disk.content("0.zr").unwrap(), disk.content("meta.zr").unwrap());
+    let (start, length, entry) = (chunk.len() as u32, 30_u32, 16 + 19 * 16);
+    chunk.extend([7; 30]);
+    meta[8..12].copy_from_slice(&(start + length).to_le_bytes());
+    for (field, value) in [start, length, length].into_iter().enumerate() {
+        meta[entry + 4 * field..][..4].copy_from_slice(&value.to_le_bytes());
+    }
+    disk.put("0.zr", &chunk);
+    disk.put("meta.zr", &meta);
+
+    let report = reader(&disk, false).verify().unwrap();
+    assert_eq!((report.checked, report.unchecked, report.fault_count), (19, 1, 0), "{report:?}");
+    assert_eq!(reader(&disk, true).get(19).unwrap(), [7; 30]);
+}
+
+#[test]
 fn a_swapped_missing_or_cut_dictionary_is_a_mismatch_with_both_ids() {
     let texts = |word: &str| -> Vec<Vec<u8>> {
         (0..2000)
