@@ -129,6 +129,22 @@ fn records_at_the_limit_work_and_one_over_is_refused_before_anything_is_written(
 }
 
 #[test]
+fn records_longer_than_what_is_collected_for_a_write_keep_their_place_among_short_ones() {
+    let disk = MemoryDisk::new();
+    let model: Vec<Vec<u8>> = [10, 300 << 10, 20, 30, 256 << 10, 40]
+        .into_iter()
+        .zip(1..)
+        .map(|(len, byte)| vec![byte; len])
+        .collect();
+    {
+        let store = CreateOptions::new().codec(Codec::Raw).create_in(disk.directory()).unwrap();
+        store.append_slices(model.iter().map(Vec::as_slice)).unwrap();
+    }
+    let store = OpenOptions::new().open_in(disk.directory()).unwrap();
+    check(&store, &model, &[0, 1, 2, 3, 4, 5]);
+}
+
+#[test]
 fn files_take_no_more_room_than_their_content() {
     for (format, meta) in [(FormatVersion::V3, 268_435_472), (FormatVersion::V4, 16 + 4 * 16)] {
         let dir = tempfile::tempdir().unwrap();
