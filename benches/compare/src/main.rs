@@ -28,7 +28,7 @@ struct Args {
     /// Makes virtual environments and runs the Python peers (loaderx 0.9.4 and 2.8.19, NumPy) too.
     #[arg(long)]
     with_python: bool,
-    /// Where the data are made and kept; about 1 GB.
+    /// Where the data are made and kept; about 4 GB.
     #[arg(long, value_name = "DIR", default_value = "target/compare")]
     data_dir: PathBuf,
     /// Only work whose name contains TEXT.
