@@ -21,7 +21,8 @@ fn texts(folder: &Path) -> PathBuf {
         let word = if number % 2 == 0 { "good" } else { "bad" };
         let label = if number % 2 == 0 { "yes" } else { "no" };
         write!(lines, "{label}\t{word} w{}", number % 7).unwrap();
-        for filler in 0..number % 20 {
+        // As many texts of each length in both classes: batches hold texts of one length.
+        for filler in 0..number / 2 % 20 {
             write!(lines, " and f{}", (number + filler) % 11).unwrap();
         }
         lines.push('\n');
