@@ -135,7 +135,10 @@ impl Python {
         };
         for &threads in workers {
             let name = named("Python loaderx 0.9.4", threads);
-            systems.push(self.first.system(name, threads, &request("loaderx-py", kind, &store, threads))?);
+            // A gather of its own uses every core.
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            let used = if work.task == Task::Gather { cores } else { threads };
+            systems.push(self.first.system(name, used, &request("loaderx-py", kind, &store, threads))?);
         }
         if matches!(work.task, Task::Load | Task::Gather) && work.codec == "raw" {
             let name = "NumPy on a mapped .npy".to_owned();

@@ -1,6 +1,7 @@
 use std::hint::black_box;
 
 use loaderx_core::sampler::{Cyclic, Iid, Sampler};
+use loaderx_core::view::{Request, Source};
 use loaderx_core::{Dense, Loader, Ragged};
 
 use super::batches;
@@ -12,7 +13,13 @@ use crate::work::{Task, Work};
 pub(crate) fn add(systems: &mut Vec<System<'_>>, work: &Work, data: &Data) -> Outcome<()> {
     match work.task {
         Task::Draw { cyclic } => systems.push(draw(work, cyclic)?),
-        Task::Gather => systems.push(gather(work, data)?),
+        Task::Gather => {
+            systems.push(gather(work, data)?);
+            // Decoding is worth a second thread within the batch.
+            if work.codec != "raw" && !work.set.is_ragged() {
+                systems.push(gather_with_threads(work, data, 2)?);
+            }
+        }
         Task::Load | Task::LoadFloat => {
             for workers in [1, 0, 2] {
                 systems.push(load(work, data, workers)?);
@@ -63,6 +70,19 @@ fn gather<'a>(work: &Work, data: &Data) -> Outcome<System<'a>> {
         })
     };
     Ok(System { name: "loaderx".into(), threads: 1, burst })
+}
+
+fn gather_with_threads<'a>(work: &Work, data: &Data, threads: usize) -> Outcome<System<'a>> {
+    let view = Dense::open(data.store(work.set, work.codec))?;
+    let batches = batches(view.len(), work.batch);
+    let mut step = 0;
+    let burst = burst(move || {
+        let request = Request::new(&batches[step % batches.len()]).threads(threads);
+        black_box(view.gather(&request)?);
+        step += 1;
+        Ok(())
+    });
+    Ok(System { name: format!("loaderx, {threads} threads"), threads, burst })
 }
 
 fn load<'a>(work: &Work, data: &Data, workers: usize) -> Outcome<System<'a>> {
