@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use loaderx_core::convert::{IdxHeader, ImportOptions, import_idx_streams};
+use loaderx_core::convert::{IdxHeader, ImportOptions, import_streams};
 use loaderx_core::{Codec, DType, Dense};
 
 use crate::Result;
@@ -87,7 +87,7 @@ fn part(dir: &Path, files: Files, options: ImportOptions) -> Result<Labelled> {
         }
         let began = Instant::now();
         let streams = [("image", &files.images), ("label", &files.labels)];
-        let made = import_idx_streams(&streams, dir, &options)?;
+        let made = import_streams(&streams, dir, &options)?;
         println!("made {} from {} records in {:.1?}", dir.display(), made.records, began.elapsed());
     }
     let images = open(&dir.join("image"), &[SIDE, SIDE])?;

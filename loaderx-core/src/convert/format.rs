@@ -149,7 +149,9 @@ fn detect_file(path: &Path) -> Result<Format> {
         name if name.ends_with(".idx") || name.contains("-idx") => Some(Format::Idx),
         _ => None,
     };
-    found.or_else(by_name).ok_or_else(|| {
+    // IDX comes last: its first bytes are short and mostly zeros, and often compressed.
+    let found = found.or_else(by_name).or_else(|| super::idx::starts_as_idx(path).then_some(Format::Idx));
+    found.ok_or_else(|| {
         let known = Format::ALL.map(Format::name).join(", ");
         Error::new(ErrorKind::Unsupported, "neither its first bytes nor its name tell the input's format")
             .at_path(path)

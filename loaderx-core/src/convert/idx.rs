@@ -8,7 +8,7 @@ use super::input::{self, read_error};
 use super::job::Job;
 use super::options::{ImportOptions, Imported};
 use super::sink::Sink;
-use super::streams::{ArrayFile, import_files};
+use super::streams::ArrayFile;
 use crate::dtype::DType;
 use crate::error::{Error, Result};
 
@@ -41,7 +41,7 @@ impl IdxHeader {
 /// Imports the IDX file `source`, plain or gzip (told apart by content), into a new dense store `dest`.
 ///
 /// The first side counts the records, the others are the shape of one. Elements are turned from big-endian to
-/// little-endian.
+/// little-endian. Several files become the streams of one dataset by [`import_streams`](super::import_streams).
 ///
 /// ```no_run
 /// use loaderx_core::convert::{ImportOptions, import_idx};
@@ -68,35 +68,6 @@ pub fn import_idx(
     let mut sink = job.only_stream(schema, Some(file.header.records))?;
     Box::new(file).copy(&mut job, &mut sink)?;
     job.finish(vec![sink])
-}
-
-/// Imports IDX files of equally many records as the streams of a new dataset: each `(name, file)` becomes the
-/// store `dest/name`. [`import_streams`](super::import_streams) takes npy files too.
-///
-/// ```no_run
-/// use loaderx_core::convert::{ImportOptions, import_idx_streams};
-///
-/// let files = [("image", "train-images-idx3-ubyte.gz"), ("label", "train-labels-idx1-ubyte.gz")];
-/// import_idx_streams(&files, "train", &ImportOptions::new())?;
-/// # Ok::<(), loaderx_core::Error>(())
-/// ```
-///
-/// # Errors
-///
-/// [`ErrorKind::SchemaMismatch`](crate::ErrorKind::SchemaMismatch) when the files' headers count different numbers of records, before anything is
-/// written; otherwise as [`import_idx`].
-pub fn import_idx_streams<N: AsRef<str>, P: AsRef<Path>>(
-    sources: &[(N, P)],
-    dest: impl AsRef<Path>,
-    options: &ImportOptions,
-) -> Result<Imported> {
-    let files = sources
-        .iter()
-        .map(|(name, source)| {
-            Ok((name.as_ref(), Box::new(IdxFile::open(source.as_ref())?) as Box<dyn ArrayFile>))
-        })
-        .collect::<Result<Vec<_>>>()?;
-    import_files(files, dest.as_ref(), options)
 }
 
 /// An open file behind its validated header.
@@ -157,26 +128,10 @@ fn read_header(input: &mut impl Read) -> io::Result<Result<(IdxHeader, u64)>> {
     if got < magic.len() {
         return Ok(Err(foreign(format!("it has only {got} bytes"))));
     }
-    let [zero0, zero1, code, sides] = magic;
-    if (zero0, zero1) != (0, 0) {
-        return Ok(Err(foreign(format!("it starts with the bytes {magic:02x?}, not with two zeros"))));
-    }
-    let dtype = match code {
-        0x08 => DType::U8,
-        0x09 => DType::I8,
-        0x0b => DType::I16,
-        0x0c => DType::I32,
-        0x0d => DType::F32,
-        0x0e => DType::F64,
-        _ => {
-            return Ok(Err(foreign(format!(
-                "its type code is 0x{code:02x}, known are 0x08, 0x09 and 0x0b to 0x0e"
-            ))));
-        }
+    let (dtype, sides) = match read_magic(magic) {
+        Ok(found) => found,
+        Err(error) => return Ok(Err(error)),
     };
-    if !(1..=MAX_SIDES).contains(&sides) {
-        return Ok(Err(foreign(format!("it would have {sides} dimensions, possible are 1 to {MAX_SIDES}"))));
-    }
     let mut shape = Vec::new();
     for side in 0..sides {
         let mut bytes = [0; 4];
@@ -194,6 +149,38 @@ fn read_header(input: &mut impl Read) -> io::Result<Result<(IdxHeader, u64)>> {
     // 64-bit machines only: every side fits.
     let item_shape = sides.map(|side| side as usize).collect();
     Ok(Ok((IdxHeader { dtype, records, item_shape }, header_bytes)))
+}
+
+/// The element type and the number of sides, from the first four bytes.
+fn read_magic(magic: [u8; 4]) -> Result<(DType, u8)> {
+    let [zero0, zero1, code, sides] = magic;
+    if (zero0, zero1) != (0, 0) {
+        return Err(foreign(format!("it starts with the bytes {magic:02x?}, not with two zeros")));
+    }
+    let dtype = match code {
+        0x08 => DType::U8,
+        0x09 => DType::I8,
+        0x0b => DType::I16,
+        0x0c => DType::I32,
+        0x0d => DType::F32,
+        0x0e => DType::F64,
+        _ => {
+            return Err(foreign(format!(
+                "its type code is 0x{code:02x}, known are 0x08, 0x09 and 0x0b to 0x0e"
+            )));
+        }
+    };
+    if !(1..=MAX_SIDES).contains(&sides) {
+        return Err(foreign(format!("it would have {sides} dimensions, possible are 1 to {MAX_SIDES}")));
+    }
+    Ok((dtype, sides))
+}
+
+/// Whether the file, plain or gzip, starts as an IDX file does.
+pub(super) fn starts_as_idx(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    let input = input::open(path).and_then(|(file, _)| input::unzipped(file, path));
+    input.is_ok_and(|(mut input, _)| input.read_exact(&mut magic).is_ok() && read_magic(magic).is_ok())
 }
 
 fn foreign(reason: String) -> Error {

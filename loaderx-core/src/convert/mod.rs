@@ -68,7 +68,7 @@ pub use export::export_parquet;
 pub use export::{ExportOptions, export_files};
 pub use files::import_files;
 pub use format::{Format, import};
-pub use idx::{IdxHeader, import_idx, import_idx_streams};
+pub use idx::{IdxHeader, import_idx};
 #[cfg(feature = "image")]
 pub use images::import_images;
 #[cfg(feature = "json")]

@@ -45,7 +45,7 @@ pub fn import_streams<N: AsRef<str>, P: AsRef<Path>>(
         .iter()
         .map(|(name, source)| Ok((name.as_ref(), open(source.as_ref())?)))
         .collect::<Result<Vec<_>>>()?;
-    import_files(files, dest.as_ref(), options)
+    import_open(files, dest.as_ref(), options)
 }
 
 fn open(path: &Path) -> Result<Box<dyn ArrayFile>> {
@@ -63,7 +63,7 @@ fn open(path: &Path) -> Result<Box<dyn ArrayFile>> {
 }
 
 /// Imports open files as the streams of one dataset.
-pub(super) fn import_files(
+fn import_open(
     files: Vec<(&str, Box<dyn ArrayFile>)>,
     dest: &Path,
     options: &ImportOptions,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use flate2::{Compression, write::GzEncoder};
-use loaderx_core::convert::{Done, IdxHeader, ImportOptions, import_idx, import_idx_streams};
+use loaderx_core::convert::{Done, Format, IdxHeader, ImportOptions, import_idx, import_streams};
 use loaderx_core::format::FormatVersion;
 use loaderx_core::{Codec, DType, Dense, ErrorKind};
 use proptest::prelude::*;
@@ -198,10 +198,23 @@ fn streams_of_different_counts_are_refused_before_anything_is_written() {
     let images = place.file("images", &idx(8, &[3, 1, 1], &[1, 2, 3]));
     let labels = place.file("labels", &gzip(&idx(8, &[2], &[1, 2])));
     let files = [("image", &images), ("label", &labels)];
-    let error = import_idx_streams(&files, place.dest(), &ImportOptions::new()).unwrap_err();
+    let error = import_streams(&files, place.dest(), &ImportOptions::new()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::SchemaMismatch);
     assert!(error.message().contains("3 records") && error.message().contains("has 2"), "{error}");
     assert_eq!(place.names(), ["images", "labels"]);
+}
+
+#[test]
+fn idx_is_told_by_its_content_whatever_its_name() {
+    let place = Place::new();
+    let bytes = idx(8, &[2, 1], &[1, 2]);
+    for content in [bytes.clone(), gzip(&bytes)] {
+        assert_eq!(Format::detect(place.file("x", &content)).unwrap(), Format::Idx);
+    }
+    for foreign in [&[0, 0, 7, 1, 0, 0, 0, 0][..], &[0, 0, 8, 9, 0, 0], &[0, 1, 8, 1, 0], &[0, 0, 8], &[]] {
+        let error = Format::detect(place.file("x", foreign)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unsupported, "{foreign:?}");
+    }
 }
 
 #[test]
@@ -210,7 +223,7 @@ fn streams_become_stores_of_one_directory() {
     let images = place.file("images", &idx(8, &[3, 1, 1], &[1, 2, 3]));
     let labels = place.file("labels", &gzip(&idx(8, &[3], &[4, 5, 6])));
     let files = [("image", &images), ("label", &labels)];
-    let done = import_idx_streams(&files, place.dest(), &ImportOptions::new()).unwrap();
+    let done = import_streams(&files, place.dest(), &ImportOptions::new()).unwrap();
     assert_eq!((done.records, done.streams.len()), (3, 2));
     assert_eq!(names(&place.dest()), ["image", "label"]);
     assert_eq!(content(&place.dest().join("label")).2, [4, 5, 6]);
