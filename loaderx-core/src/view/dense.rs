@@ -2,8 +2,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::ragged::too_large;
-use super::{Column, DenseBatch, Request, Source, schema_of};
-use crate::buffer::{check_truth, rows};
+use super::typed::Typed;
+use super::{Column, DenseBatch, Request, Source};
+use crate::buffer::rows;
 use crate::dtype::DType;
 use crate::error::Result;
 use crate::schema::{Kind, Schema};
@@ -30,8 +31,7 @@ use crate::store::Store;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Dense {
-    store: Arc<Store>,
-    schema: Schema,
+    records: Typed,
 }
 
 impl Dense {
@@ -50,44 +50,43 @@ impl Dense {
     ///
     /// When the store has no schema or is ragged.
     pub fn new(store: Arc<Store>) -> Result<Self> {
-        let schema = schema_of(&store, Kind::Dense)?;
-        Ok(Self { store, schema })
+        Ok(Self { records: Typed::of_kind(store, Kind::Dense)? })
     }
 
     /// The store below.
     #[must_use]
     pub fn store(&self) -> &Arc<Store> {
-        &self.store
+        &self.records.store
     }
 
     /// Records.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.store.len()
+        self.records.store.len()
     }
 
     /// Whether there are no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.store.is_empty()
+        self.records.store.is_empty()
     }
 
     /// The type of each element.
     #[must_use]
     pub fn dtype(&self) -> DType {
-        self.schema.dtype()
+        self.records.schema.dtype()
     }
 
     /// The shape of one record; empty for scalars.
     #[must_use]
     pub fn item_shape(&self) -> &[usize] {
-        self.schema.item_shape()
+        self.records.schema.item_shape()
     }
 
     /// Kind, element type and record shape.
     #[must_use]
     pub fn schema(&self) -> &Schema {
-        &self.schema
+        &self.records.schema
     }
 
     /// Gathers the records at `indices`, in that order, into one buffer of shape `[indices.len(), *item_shape]`.
@@ -101,36 +100,22 @@ impl Dense {
 
     fn gather_batch(&self, request: &Request<'_>) -> Result<DenseBatch> {
         let indices = request.indices;
-        let item = self.schema.item_elements();
+        let item = self.records.schema.item_elements();
         let elements =
-            indices.len().checked_mul(item).ok_or_else(|| too_large(indices.len(), &self.schema))?;
+            indices.len().checked_mul(item).ok_or_else(|| too_large(indices.len(), &self.records.schema))?;
         let data = request.memory.room(self.dtype(), elements)?.fill(|room| {
-            let item_bytes = self.schema.item_bytes();
+            let item_bytes = self.records.schema.item_bytes();
             let written = if request.threads > 1 {
                 rows::fill(room, indices.len(), item_bytes, request.threads, |range, block| {
-                    self.store.gather_fixed(indices.get(range).unwrap_or(&[]), item_bytes, block)
+                    self.records.store.gather_fixed(indices.get(range).unwrap_or(&[]), item_bytes, block)
                 })?
             } else {
-                self.store.gather_fixed(indices, item_bytes, room)?
+                self.records.store.gather_fixed(indices, item_bytes, room)?
             };
-            if self.dtype() == DType::Bool {
-                self.check_truth(indices, written)?;
-            }
+            self.records.check_truth(indices, written, |at| at.checked_div(item_bytes).unwrap_or(0))?;
             Ok(written)
         })?;
         Ok(DenseBatch::trusted(data, batch_shape(indices.len(), self.item_shape())))
-    }
-
-    fn check_truth(&self, indices: &[u64], bytes: &[u8]) -> Result<()> {
-        check_truth(bytes).map_err(|error| {
-            let at = error.offset().and_then(|at| usize::try_from(at).ok()).unwrap_or(0);
-            let record = at.checked_div(self.schema.item_bytes()).unwrap_or(0);
-            let error = error.at_path(self.store.path());
-            match indices.get(record) {
-                Some(&index) => error.for_record(index),
-                None => error,
-            }
-        })
     }
 }
 
@@ -144,15 +129,15 @@ impl Source for Dense {
     }
 
     fn batch_bytes(&self, indices: &[u64]) -> Result<u64> {
-        Ok(indices.len() as u64 * self.schema.item_bytes() as u64)
+        Ok(indices.len() as u64 * self.records.schema.item_bytes() as u64)
     }
 
     fn advise(&self, indices: &[u64]) {
-        self.store.advise(indices);
+        self.records.store.advise(indices);
     }
 
     fn describe(&self) -> String {
-        self.schema.to_string()
+        self.records.schema.to_string()
     }
 }
 

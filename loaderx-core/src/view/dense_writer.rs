@@ -1,7 +1,7 @@
 use std::path::Path;
-use std::sync::Arc;
 
-use super::{Dense, require_dtype, writable};
+use super::Dense;
+use super::typed::Typed;
 use crate::buffer::{bytes_of, check_truth};
 use crate::codec::Codec;
 use crate::dtype::{DType, Element};
@@ -19,8 +19,7 @@ use crate::store::{CreateOptions, Store};
 /// with version 4.
 #[derive(Debug)]
 pub struct DenseWriter {
-    store: Store,
-    schema: Schema,
+    records: Typed,
 }
 
 impl DenseWriter {
@@ -64,8 +63,7 @@ impl DenseWriter {
         if !fits(FormatVersion::V3) {
             options = options.format(FormatVersion::V4);
         }
-        let store = options.schema(schema.clone()).create(path)?;
-        Ok(Self { store, schema })
+        Ok(Self { records: Typed::create(path.as_ref(), schema, options)? })
     }
 
     /// Opens the dense store in `path` to append records of `dtype` and `item_shape` to it.
@@ -76,8 +74,7 @@ impl DenseWriter {
     /// [`Store::open_writable`].
     pub fn open(path: impl AsRef<Path>, dtype: DType, item_shape: &[usize]) -> Result<Self> {
         let schema = Schema::dense(dtype, item_shape)?;
-        let store = writable(path.as_ref(), &schema)?;
-        Ok(Self { store, schema })
+        Ok(Self { records: Typed::writable(path.as_ref(), schema)? })
     }
 
     /// Appends the records whose elements lie one after the other in `elements`: a `Vec`, a slice or an array.
@@ -88,7 +85,7 @@ impl DenseWriter {
     /// When `T` is another type than the store's, the elements are not a whole number of records, or the store
     /// cannot take them. Nothing is written then.
     pub fn append<T: Element>(&self, elements: impl AsRef<[T]>) -> Result<u64> {
-        require_dtype::<T>(&self.schema).map_err(|error| error.at_path(self.store.path()))?;
+        self.records.require_dtype::<T>()?;
         self.append_bytes(bytes_of(elements.as_ref()))
     }
 
@@ -99,20 +96,21 @@ impl DenseWriter {
     /// When the bytes are not a whole number of records, a truth value is neither 0 nor 1, or the store cannot take
     /// them. Nothing is written then.
     pub fn append_bytes(&self, bytes: &[u8]) -> Result<u64> {
-        let item = self.schema.item_bytes();
+        let item = self.records.schema.item_bytes();
         if item == 0 {
-            let message = format!("records of {} have no bytes, so bytes cannot say how many", self.schema);
-            let error = Error::invalid(message).at_path(self.store.path());
+            let message =
+                format!("records of {} have no bytes, so bytes cannot say how many", self.records.schema);
+            let error = Error::invalid(message).at_path(self.records.store.path());
             return Err(error.with_hint("append them with DenseWriter::append_empty"));
         }
-        if self.schema.dtype() == DType::Bool {
+        if self.records.schema.dtype() == DType::Bool {
             check_truth(bytes).map_err(|error| {
                 let record = error.offset().unwrap_or(0) / item as u64;
                 Error::invalid(format!("record {record} of this append: {}", error.message()))
-                    .at_path(self.store.path())
+                    .at_path(self.records.store.path())
             })?;
         }
-        self.store.append_fixed(bytes, item)
+        self.records.store.append_fixed(bytes, item)
     }
 
     /// Appends `records` records of a shape without elements, such as `(0,)` or `(3, 0)`; returns the index of the
@@ -122,17 +120,17 @@ impl DenseWriter {
     ///
     /// When records of this store do have elements, or the store cannot take them.
     pub fn append_empty(&self, records: usize) -> Result<u64> {
-        if self.schema.item_bytes() > 0 {
-            let message = format!("records of {} are not empty", self.schema);
-            return Err(Error::invalid(message).at_path(self.store.path()));
+        if self.records.schema.item_bytes() > 0 {
+            let message = format!("records of {} are not empty", self.records.schema);
+            return Err(Error::invalid(message).at_path(self.records.store.path()));
         }
-        self.store.append_slices(std::iter::repeat_n(&[][..], records))
+        self.records.store.append_slices(std::iter::repeat_n(&[][..], records))
     }
 
     /// The store below.
     #[must_use]
     pub fn store(&self) -> &Store {
-        &self.store
+        &self.records.store
     }
 
     /// Makes everything durable and views the store.
@@ -141,7 +139,6 @@ impl DenseWriter {
     ///
     /// When the operating system reports a failure.
     pub fn finish(self) -> Result<Dense> {
-        self.store.sync()?;
-        Dense::new(Arc::new(self.store))
+        Dense::new(self.records.synced()?)
     }
 }

@@ -35,6 +35,7 @@ mod ragged;
 mod ragged_batch;
 mod ragged_writer;
 mod source;
+mod typed;
 
 pub use column::Column;
 pub use convert::{Channels, Converted};
@@ -53,53 +54,3 @@ pub use ragged::Ragged;
 pub use ragged_batch::RaggedBatch;
 pub use ragged_writer::RaggedWriter;
 pub use source::{Request, Source};
-
-use std::path::Path;
-
-use crate::dtype::{DType, Element};
-use crate::error::{Error, ErrorKind, Result};
-use crate::schema::{Kind, Schema};
-use crate::store::Store;
-
-/// The schema of a store whose records must be of `kind`.
-fn schema_of(store: &Store, kind: Kind) -> Result<Schema> {
-    let mismatch = |message: String, hint: &str| {
-        Err(Error::new(ErrorKind::SchemaMismatch, message).at_path(store.path()).with_hint(hint))
-    };
-    match store.schema() {
-        Some(schema) if schema.kind() == kind => Ok(schema.clone()),
-        Some(schema) => {
-            let hint = match schema.kind() {
-                Kind::Dense => "open it as Dense",
-                Kind::Ragged => "open it as Ragged",
-            };
-            mismatch(format!("the store holds {schema}, not {kind} records"), hint)
-        }
-        None => mismatch(
-            "the store has no schema, its records are plain bytes".to_owned(),
-            "read it with Store::gather_packed",
-        ),
-    }
-}
-
-/// Opens the store in `path` to append records of `schema`.
-fn writable(path: &Path, schema: &Schema) -> Result<Store> {
-    let store = Store::open_writable(path)?;
-    match store.schema() {
-        Some(stored) => stored.require(schema).map_err(|error| error.at_path(path))?,
-        None => {
-            let message = format!("the store holds plain bytes, not {schema}");
-            return Err(Error::new(ErrorKind::SchemaMismatch, message).at_path(path));
-        }
-    }
-    Ok(store)
-}
-
-/// Refuses elements of another type than the schema's; truth values come as `u8`.
-fn require_dtype<T: Element>(schema: &Schema) -> Result<()> {
-    if T::DTYPE == schema.dtype() || (schema.dtype() == DType::Bool && T::DTYPE == DType::U8) {
-        return Ok(());
-    }
-    let message = format!("elements of {} do not go into a store of {schema}", T::DTYPE);
-    Err(Error::new(ErrorKind::SchemaMismatch, message))
-}

@@ -3,8 +3,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::convert::Conversion;
-use super::{Column, RaggedBatch, Request, Source, schema_of};
-use crate::buffer::{Filler, check_truth};
+use super::typed::Typed;
+use super::{Column, RaggedBatch, Request, Source};
+use crate::buffer::Filler;
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{Kind, Schema};
@@ -15,8 +16,7 @@ use crate::store::Store;
 /// Cheap to clone; the clones share the store.
 #[derive(Clone, Debug)]
 pub struct Ragged {
-    store: Arc<Store>,
-    schema: Schema,
+    records: Typed,
     conversion: Conversion,
 }
 
@@ -36,10 +36,10 @@ impl Ragged {
     ///
     /// When the store has no schema or is dense, or its rows have no elements to count them by.
     pub fn new(store: Arc<Store>) -> Result<Self> {
-        let schema = schema_of(&store, Kind::Ragged)?;
-        require_countable(&schema).map_err(|error| error.at_path(store.path()))?;
-        let conversion = Conversion::none(schema.dtype());
-        Ok(Self { store, schema, conversion })
+        let records = Typed::of_kind(store, Kind::Ragged)?;
+        require_countable(&records.schema).map_err(|error| error.at_path(records.store.path()))?;
+        let conversion = Conversion::none(records.schema.dtype());
+        Ok(Self { records, conversion })
     }
 
     /// These records with elements of `dtype`, converted while they are gathered: any float type, or an integer type
@@ -49,25 +49,25 @@ impl Ragged {
     ///
     /// [`ErrorKind::Unsupported`] for any other type.
     pub fn convert(&self, dtype: DType) -> Result<Self> {
-        Ok(Self { conversion: Conversion::new(self.schema.dtype(), dtype)?, ..self.clone() })
+        Ok(Self { conversion: Conversion::new(self.records.schema.dtype(), dtype)?, ..self.clone() })
     }
 
     /// The store below.
     #[must_use]
     pub fn store(&self) -> &Arc<Store> {
-        &self.store
+        &self.records.store
     }
 
     /// Records.
     #[must_use]
     pub fn len(&self) -> u64 {
-        self.store.len()
+        self.records.store.len()
     }
 
     /// Whether there are no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.store.is_empty()
+        self.records.store.is_empty()
     }
 
     /// The type of each element of a batch.
@@ -79,13 +79,13 @@ impl Ragged {
     /// The shape of one row; empty for sequences of scalars.
     #[must_use]
     pub fn item_shape(&self) -> &[usize] {
-        self.schema.item_shape()
+        self.records.schema.item_shape()
     }
 
     /// Kind, element type and row shape as they are stored.
     #[must_use]
     pub fn schema(&self) -> &Schema {
-        &self.schema
+        &self.records.schema
     }
 
     /// The rows of each record at `indices`, without reading the records.
@@ -95,8 +95,8 @@ impl Ragged {
     /// When an index is not below [`Ragged::len`], or a record's bytes are not a whole number of rows.
     pub fn lengths(&self, indices: &[u64]) -> Result<Vec<usize>> {
         let mut bytes = Vec::new();
-        self.store.lengths(indices, &mut bytes)?;
-        let item = self.schema.item_bytes();
+        self.records.store.lengths(indices, &mut bytes)?;
+        let item = self.records.schema.item_bytes();
         bytes
             .iter()
             .zip(indices)
@@ -117,7 +117,7 @@ impl Ragged {
     }
 
     fn gather_batch(&self, request: &Request<'_>) -> Result<RaggedBatch> {
-        let item = self.schema.item_bytes();
+        let item = self.records.schema.item_bytes();
         let (mut rows, mut bytes) = (0_usize, 0_usize);
         let mut offsets = Vec::with_capacity(request.indices.len() + 1);
         let mut places = Vec::with_capacity(request.indices.len() + 1);
@@ -125,21 +125,23 @@ impl Ragged {
         places.push(0_usize);
         for length in self.lengths(request.indices)? {
             let end = length.checked_mul(item).and_then(|length| bytes.checked_add(length));
-            bytes = end.ok_or_else(|| too_large(request.indices.len(), &self.schema))?;
+            bytes = end.ok_or_else(|| too_large(request.indices.len(), &self.records.schema))?;
             // No more than the bytes, which are in range.
             rows += length;
             places.push(bytes);
-            offsets.push(i64::try_from(rows).map_err(|_| too_large(request.indices.len(), &self.schema))?);
+            offsets.push(
+                i64::try_from(rows).map_err(|_| too_large(request.indices.len(), &self.records.schema))?,
+            );
         }
-        let room = request.memory.room(self.dtype(), bytes / self.schema.dtype().size())?;
+        let room = request.memory.room(self.dtype(), bytes / self.records.schema.dtype().size())?;
         let values = room.fill(|room| {
             if !self.conversion.is_none() {
                 return self.gather_converted(request.indices, room);
             }
-            let written = self.store.gather_at(request.indices, &places, room)?;
-            if self.dtype() == DType::Bool {
-                self.check_truth(request.indices, &places, written)?;
-            }
+            let written = self.records.store.gather_at(request.indices, &places, room)?;
+            self.records.check_truth(request.indices, written, |at| {
+                places.partition_point(|&place| place <= at).saturating_sub(1)
+            })?;
             Ok(written)
         })?;
         RaggedBatch::from_parts(values, offsets, self.item_shape().to_vec())
@@ -147,9 +149,9 @@ impl Ragged {
 
     fn gather_converted<'a>(&self, indices: &[u64], room: &'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8]> {
         let mut filler = Filler::new(room);
-        self.store.visit(indices, |at, stored| {
+        self.records.store.visit(indices, |at, stored| {
             self.conversion.write(stored, &mut filler).map_err(|error| {
-                error.at_path(self.store.path()).for_record(indices.get(at).copied().unwrap_or(0))
+                error.at_path(self.records.store.path()).for_record(indices.get(at).copied().unwrap_or(0))
             })
         })?;
         filler.finish()
@@ -159,25 +161,13 @@ impl Ragged {
         &self.conversion
     }
 
-    fn check_truth(&self, indices: &[u64], places: &[usize], bytes: &[u8]) -> Result<()> {
-        check_truth(bytes).map_err(|error| {
-            let at = error.offset().and_then(|at| usize::try_from(at).ok()).unwrap_or(0);
-            let record = places.partition_point(|&place| place <= at).saturating_sub(1);
-            let error = error.at_path(self.store.path());
-            match indices.get(record) {
-                Some(&index) => error.for_record(index),
-                None => error,
-            }
-        })
-    }
-
     pub(super) fn not_whole(&self, index: u64) -> Error {
         Error::corrupt(format!(
             "a record is not a whole number of rows of {} bytes ({})",
-            self.schema.item_bytes(),
-            self.schema
+            self.records.schema.item_bytes(),
+            self.records.schema
         ))
-        .at_path(self.store.path())
+        .at_path(self.records.store.path())
         .for_record(index)
     }
 }
@@ -193,21 +183,21 @@ impl Source for Ragged {
 
     fn batch_bytes(&self, indices: &[u64]) -> Result<u64> {
         let mut bytes = Vec::new();
-        self.store.lengths(indices, &mut bytes)?;
+        self.records.store.lengths(indices, &mut bytes)?;
         let stored = bytes.iter().fold(0_u64, |sum, &bytes| sum.saturating_add(bytes));
-        let elements = stored / self.schema.dtype().size() as u64;
+        let elements = stored / self.records.schema.dtype().size() as u64;
         Ok(elements.saturating_mul(self.dtype().size() as u64))
     }
 
     fn advise(&self, indices: &[u64]) {
-        self.store.advise(indices);
+        self.records.store.advise(indices);
     }
 
     fn describe(&self) -> String {
         if self.conversion.is_none() {
-            self.schema.to_string()
+            self.records.schema.to_string()
         } else {
-            format!("{} {}", self.schema, self.conversion)
+            format!("{} {}", self.records.schema, self.conversion)
         }
     }
 }

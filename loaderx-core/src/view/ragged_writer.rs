@@ -1,8 +1,8 @@
 use std::path::Path;
-use std::sync::Arc;
 
+use super::Ragged;
 use super::ragged::require_countable;
-use super::{Ragged, require_dtype, writable};
+use super::typed::Typed;
 use crate::buffer::{bytes_of, check_truth};
 use crate::codec::Codec;
 use crate::dtype::{DType, Element};
@@ -37,8 +37,7 @@ use crate::store::{CreateOptions, Store};
 /// ```
 #[derive(Debug)]
 pub struct RaggedWriter {
-    store: Store,
-    schema: Schema,
+    records: Typed,
 }
 
 impl RaggedWriter {
@@ -65,8 +64,7 @@ impl RaggedWriter {
     ) -> Result<Self> {
         let schema = Schema::ragged(dtype, item_shape)?;
         require_countable(&schema)?;
-        let store = options.schema(schema.clone()).create(path)?;
-        Ok(Self { store, schema })
+        Ok(Self { records: Typed::create(path.as_ref(), schema, options)? })
     }
 
     /// Opens the ragged store in `path` to append records of `dtype` and `item_shape` to it.
@@ -78,8 +76,7 @@ impl RaggedWriter {
     pub fn open(path: impl AsRef<Path>, dtype: DType, item_shape: &[usize]) -> Result<Self> {
         let schema = Schema::ragged(dtype, item_shape)?;
         require_countable(&schema)?;
-        let store = writable(path.as_ref(), &schema)?;
-        Ok(Self { store, schema })
+        Ok(Self { records: Typed::writable(path.as_ref(), schema)? })
     }
 
     /// Appends records whose elements lie one after the other in `values`; `lengths` says how many rows each has.
@@ -90,7 +87,7 @@ impl RaggedWriter {
     /// When `T` is another type than the store's, the lengths do not add up to the values, a record is outside the
     /// limits of the format version, or the store cannot take them. Nothing is written then.
     pub fn append<T: Element>(&self, values: impl AsRef<[T]>, lengths: &[usize]) -> Result<u64> {
-        require_dtype::<T>(&self.schema).map_err(|error| error.at_path(self.store.path()))?;
+        self.records.require_dtype::<T>()?;
         self.append_bytes(bytes_of(values.as_ref()), lengths)
     }
 
@@ -100,7 +97,7 @@ impl RaggedWriter {
     ///
     /// As [`RaggedWriter::append`].
     pub fn append_records<'a, T: Element>(&self, records: impl IntoIterator<Item = &'a [T]>) -> Result<u64> {
-        require_dtype::<T>(&self.schema).map_err(|error| error.at_path(self.store.path()))?;
+        self.records.require_dtype::<T>()?;
         let records: Vec<&[u8]> = records.into_iter().map(bytes_of).collect();
         self.append_slices(&records)
     }
@@ -112,7 +109,7 @@ impl RaggedWriter {
     ///
     /// As [`RaggedWriter::append`].
     pub fn append_bytes(&self, bytes: &[u8], lengths: &[usize]) -> Result<u64> {
-        let item = self.schema.item_bytes();
+        let item = self.records.schema.item_bytes();
         let mut rest = bytes;
         let mut records = Vec::with_capacity(lengths.len());
         for &length in lengths {
@@ -132,7 +129,7 @@ impl RaggedWriter {
     /// The store below.
     #[must_use]
     pub fn store(&self) -> &Store {
-        &self.store
+        &self.records.store
     }
 
     /// Makes everything durable and views the store.
@@ -141,15 +138,14 @@ impl RaggedWriter {
     ///
     /// When the operating system reports a failure.
     pub fn finish(self) -> Result<Ragged> {
-        self.store.sync()?;
-        Ragged::new(Arc::new(self.store))
+        Ragged::new(self.records.synced()?)
     }
 
     fn append_slices(&self, records: &[&[u8]]) -> Result<u64> {
-        let (version, item) = (self.store.format(), self.schema.item_bytes());
+        let (version, item) = (self.records.store.format(), self.records.schema.item_bytes());
         let limits = version.min_record_bytes()..=version.max_record_bytes();
         for (i, record) in records.iter().enumerate() {
-            let refuse = |error: Error| error.at_path(self.store.path());
+            let refuse = |error: Error| error.at_path(self.records.store.path());
             if !record.len().is_multiple_of(item) {
                 return Err(refuse(Error::invalid(format!(
                     "record {i} of this append has {} bytes, no whole number of rows of {item}",
@@ -176,23 +172,23 @@ impl RaggedWriter {
                     FormatVersion::V4 => error,
                 }));
             }
-            if self.schema.dtype() == DType::Bool {
+            if self.records.schema.dtype() == DType::Bool {
                 check_truth(record).map_err(|error| {
                     refuse(Error::invalid(format!("record {i} of this append: {}", error.message())))
                 })?;
             }
         }
-        self.store.append_slices(records.iter().copied())
+        self.records.store.append_slices(records.iter().copied())
     }
 
     fn wrong_lengths(&self, bytes: &[u8], lengths: &[usize]) -> Error {
-        let item = self.schema.item_bytes();
+        let item = self.records.schema.item_bytes();
         let rows = lengths.iter().fold(0_usize, |sum, &length| sum.saturating_add(length));
         Error::invalid(format!(
             "{} lengths that add up to {rows} rows of {item} bytes do not divide {} bytes",
             lengths.len(),
             bytes.len()
         ))
-        .at_path(self.store.path())
+        .at_path(self.records.store.path())
     }
 }
