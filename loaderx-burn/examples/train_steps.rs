@@ -19,7 +19,7 @@ use burn::train::metric::LossMetric;
 use burn::train::{Learner, SupervisedTraining};
 use loaderx_burn::StepLoader;
 use loaderx_core::Loader;
-use loaderx_core::sampler::{Cyclic, IndexMap, Pass, Sampler, split};
+use loaderx_core::sampler::{Cyclic, Pass, Sampler, split};
 use support::{Model, stores, sums};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -40,8 +40,10 @@ impl Sampler for Part {
         self.positions(self.whole.batch_size()).len()
     }
 
-    fn draw(&self, step: u64, out: &mut Vec<u64>) {
-        self.whole.draw_slice(step, self.positions(self.whole.batch_len(step)), out);
+    fn draw_slice(&self, step: u64, positions: Range<usize>, out: &mut Vec<u64>) {
+        let share = self.positions(self.whole.batch_len(step));
+        let at = |position: usize| share.start.saturating_add(position).min(share.end);
+        self.whole.draw_slice(step, at(positions.start)..at(positions.end), out);
     }
 
     fn batch_len(&self, step: u64) -> usize {

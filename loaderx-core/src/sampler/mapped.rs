@@ -86,11 +86,6 @@ impl<S: Sampler, M: IndexMap> Sampler for Mapped<S, M> {
         self.inner.batch_size()
     }
 
-    fn draw(&self, step: u64, out: &mut Vec<u64>) {
-        self.inner.draw(step, out);
-        self.map.map(out);
-    }
-
     fn draw_slice(&self, step: u64, positions: Range<usize>, out: &mut Vec<u64>) {
         self.inner.draw_slice(step, positions, out);
         self.map.map(out);

@@ -72,12 +72,13 @@ use std::sync::Arc;
 /// answer for the same step for ever. `draw` is O(batch) at any step and any length.
 ///
 /// An implementation of one's own needs [`len`](Sampler::len), [`batch_size`](Sampler::batch_size),
-/// [`draw`](Sampler::draw) and [`describe`](Sampler::describe). The other methods follow from them; override
-/// [`draw_slice`](Sampler::draw_slice) and [`batch_len`](Sampler::batch_len) where they can be had for less
-/// than a whole batch.
+/// [`draw_slice`](Sampler::draw_slice) and [`describe`](Sampler::describe). The other methods follow from them; a
+/// sampler whose batches can be short, or that ends, also says so by [`batch_len`](Sampler::batch_len) and
+/// [`steps`](Sampler::steps).
 ///
 /// ```
 /// use loaderx_core::sampler::Sampler;
+/// use std::ops::Range;
 ///
 /// /// Every second record.
 /// struct Even { records: u64, batch: usize }
@@ -85,11 +86,12 @@ use std::sync::Arc;
 /// impl Sampler for Even {
 ///     fn len(&self) -> u64 { self.records }
 ///     fn batch_size(&self) -> usize { self.batch }
-///     fn draw(&self, step: u64, out: &mut Vec<u64>) {
-///         out.clear();
+///     fn draw_slice(&self, step: u64, positions: Range<usize>, out: &mut Vec<u64>) {
 ///         let start = u128::from(step) * self.batch as u128;
 ///         let even = u128::from(self.records.div_ceil(2));
-///         out.extend((0..self.batch as u128).map(|i| ((start + i) % even) as u64 * 2));
+///         let positions = positions.start..positions.end.min(self.batch);
+///         out.clear();
+///         out.extend(positions.map(|i| ((start + i as u128) % even) as u64 * 2));
 ///     }
 ///     fn describe(&self) -> String { format!("even(len={}, batch={})", self.records, self.batch) }
 /// }
@@ -114,17 +116,15 @@ pub trait Sampler: Send + Sync {
     /// Replaces the content of `out` by the indices of `step`.
     ///
     /// `out` becomes empty when `step` lies behind the end of a finite sampler ([`Sampler::steps`]).
-    fn draw(&self, step: u64, out: &mut Vec<u64>);
-
-    /// Replaces the content of `out` by a part of what [`Sampler::draw`] gives: the indices at `positions` of
-    /// the step's batch. Positions at or past the batch's end give nothing.
-    ///
-    /// The samplers of this crate pay for the slice alone; the default draws the whole batch and keeps the part.
-    fn draw_slice(&self, step: u64, positions: Range<usize>, out: &mut Vec<u64>) {
-        self.draw(step, out);
-        out.truncate(positions.end);
-        out.drain(..positions.start.min(out.len()));
+    fn draw(&self, step: u64, out: &mut Vec<u64>) {
+        self.draw_slice(step, 0..self.batch_size(), out);
     }
+
+    /// Replaces the content of `out` by a part of the step's batch: the indices at `positions`, counted from 0.
+    /// Positions at or past the batch's end give nothing.
+    ///
+    /// This is what a rank draws its share by; the samplers of this crate pay for the slice alone.
+    fn draw_slice(&self, step: u64, positions: Range<usize>, out: &mut Vec<u64>);
 
     /// The number of indices that `step` has: [`Sampler::batch_size`] unless its batch is short, 0 behind the
     /// end of a finite sampler.

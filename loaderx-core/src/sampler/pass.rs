@@ -51,10 +51,6 @@ impl Sampler for Pass {
         self.batch
     }
 
-    fn draw(&self, step: u64, out: &mut Vec<u64>) {
-        self.draw_slice(step, 0..self.batch, out);
-    }
-
     fn draw_slice(&self, step: u64, positions: Range<usize>, out: &mut Vec<u64>) {
         let (start, count) = clip(&positions, self.batch_len(step));
         // Within the pass the product is below `len`; behind it nothing is written.

@@ -43,10 +43,6 @@ impl Sampler for Sequential {
         self.batch
     }
 
-    fn draw(&self, step: u64, out: &mut Vec<u64>) {
-        self.draw_slice(step, 0..self.batch, out);
-    }
-
     fn draw_slice(&self, step: u64, positions: Range<usize>, out: &mut Vec<u64>) {
         let (start, count) = clip(&positions, self.batch);
         let position = u128::from(step) * self.batch as u128 + start as u128;

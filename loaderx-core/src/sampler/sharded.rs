@@ -81,11 +81,6 @@ impl<S: Sampler> Sampler for Sharded<S> {
         self.slice(self.inner.batch_size()).len()
     }
 
-    fn draw(&self, step: u64, out: &mut Vec<u64>) {
-        let slice = self.slice(self.inner.batch_len(step));
-        self.inner.draw_slice(step, slice, out);
-    }
-
     fn draw_slice(&self, step: u64, positions: Range<usize>, out: &mut Vec<u64>) {
         let slice = self.slice(self.inner.batch_len(step));
         let (start, count) = clip(&positions, slice.len());

@@ -13,6 +13,15 @@ pub struct Split {
     layout: Layout,
 }
 
+#[expect(clippy::len_without_is_empty, reason = "no part is empty")]
+impl Split {
+    /// The number of records of this part.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+}
+
 /// Splits `records` records at random into parts of the given fractions; no record is in two of them.
 ///
 /// Nothing the size of the data set is stored: a part is a range of positions of one permutation that `seed`
@@ -21,7 +30,7 @@ pub struct Split {
 /// no record out.
 ///
 /// ```
-/// use loaderx_core::sampler::{Cyclic, IndexMap, Pass, Sampler, split};
+/// use loaderx_core::sampler::{Cyclic, Pass, Sampler, split};
 ///
 /// let [train, validation] = split(60_000, [0.9, 0.1], 42)?;
 /// assert_eq!((train.len(), validation.len()), (54_000, 6_000));

@@ -8,7 +8,7 @@ use std::sync::Arc;
 /// The list is made before sampling, so what is drawn is what is delivered. An index may occur more than once.
 ///
 /// ```
-/// use loaderx_core::sampler::{Cyclic, IndexMap, Pass, Sampler, Subset};
+/// use loaderx_core::sampler::{Cyclic, Pass, Sampler, Subset};
 ///
 /// let labels = [3, 1, 3, 0, 3];
 /// let threes = Subset::new(5, (0..5).filter(|i| labels[*i as usize] == 3).collect::<Vec<u64>>())?;
@@ -26,6 +26,7 @@ pub struct Subset {
     digest: u64,
 }
 
+#[expect(clippy::len_without_is_empty, reason = "no subset is empty")]
 impl Subset {
     /// The records `indices` of a store of `records` records.
     ///
@@ -49,6 +50,12 @@ impl Subset {
             digest.add(*index);
         }
         Ok(Self { records, digest: digest.finish(), indices })
+    }
+
+    /// The number of entries of the list.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.indices.len() as u64
     }
 
     /// The list of indices.

@@ -3,6 +3,7 @@
 
 use std::error::Error as _;
 use std::fmt;
+use std::ops::Range;
 
 use loaderx_core::sampler::{Pass, Sampler, Sequential};
 use loaderx_core::{Batch, Error, ErrorKind, Loader, OnDamage, Result};
@@ -85,9 +86,9 @@ impl Sampler for Shaky {
         self.0.batch_size()
     }
 
-    fn draw(&self, step: u64, out: &mut Vec<u64>) {
+    fn draw_slice(&self, step: u64, positions: Range<usize>, out: &mut Vec<u64>) {
         assert!(step != 3 && step != 7, "shaken at {step}");
-        self.0.draw(step, out);
+        self.0.draw_slice(step, positions, out);
     }
 
     fn describe(&self) -> String {

@@ -215,10 +215,6 @@ impl Sampler for TokenBudget {
         self.batch
     }
 
-    fn draw(&self, step: u64, out: &mut Vec<u64>) {
-        self.draw_slice(step, 0..self.batch, out);
-    }
-
     fn draw_slice(&self, step: u64, positions: Range<usize>, out: &mut Vec<u64>) {
         match &self.cut {
             Cut::Padded(plan) => plan.batch(step).draw(&self.order, &positions, out),
