@@ -50,6 +50,10 @@ impl Sampler for Part {
         self.positions(self.whole.batch_len(step)).len()
     }
 
+    fn first_position(&self, step: u64) -> usize {
+        self.whole.first_position(step) + self.positions(self.whole.batch_len(step)).start
+    }
+
     fn steps(&self) -> Option<u64> {
         self.whole.steps()
     }
@@ -66,5 +70,32 @@ impl Sampler for Part {
     // Every device's state is that of the whole, and resumes any number of devices.
     fn describe_global(&self) -> String {
         self.whole.describe_global()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use loaderx_core::sampler::Cyclic;
+
+    #[test]
+    fn devices_draw_the_batch_between_them_and_know_their_places_in_it() {
+        let whole: Arc<dyn Sampler> = Arc::new(Cyclic::new(60, 13, 7).unwrap());
+        for devices in 1..=5 {
+            for step in [0, 3, 1000] {
+                let (mut batch, mut found, mut part, mut slice) = (vec![], vec![], vec![], vec![]);
+                whole.draw(step, &mut batch);
+                for device in 0..devices {
+                    let sampler = Part::new(Arc::clone(&whole), device, device + 1, devices);
+                    assert_eq!(sampler.first_position(step), found.len());
+                    sampler.draw(step, &mut part);
+                    assert_eq!((part.len(), part.len()), (sampler.batch_len(step), sampler.batch_size()));
+                    sampler.draw_slice(step, 1..usize::MAX, &mut slice);
+                    assert_eq!(slice, part[1..]);
+                    found.extend_from_slice(&part);
+                }
+                assert_eq!(found, batch, "{devices} devices at step {step}");
+            }
+        }
     }
 }
