@@ -61,12 +61,13 @@ fn exercise(disk: &MemoryDisk) {
     if repair_in(repaired.directory()).is_ok() {
         let store = OpenOptions::new().open_in(repaired.directory()).expect("a repaired store opens");
         read_all(&store);
+        drop(store);
+        let store = OpenOptions::new().writable(true).open_in(repaired.directory());
+        append(&repaired, &store.expect("a repaired store opens for writing"));
     }
     let Ok(mut store) = OpenOptions::new().writable(true).open_in(disk.directory()) else { return };
     read_all(&store);
-    if let Ok(first) = store.append_fixed(b"appended", 8) {
-        assert_eq!(store.get(first).expect("what was just appended"), b"appended");
-    }
+    append(disk, &store);
     let _ = store.delete(&[0]);
     let _ = store.compact();
     let _ = store.sync();
@@ -74,6 +75,22 @@ fn exercise(disk: &MemoryDisk) {
     if let Ok(store) = OpenOptions::new().open_in(disk.directory()) {
         read_all(&store);
     }
+}
+
+/// An append is read back, and makes the chunks longer by its own bytes at most.
+fn append(disk: &MemoryDisk, store: &Store) {
+    let before = chunk_bytes(disk);
+    if let Ok(first) = store.append_fixed(b"appended", 8) {
+        assert_eq!(store.get(first).expect("what was just appended"), b"appended");
+    }
+    let after = chunk_bytes(disk);
+    assert!(after <= before + 8, "an append of 8 bytes made {before} bytes of chunks {after}");
+}
+
+fn chunk_bytes(disk: &MemoryDisk) -> usize {
+    let names = disk.file_names();
+    let chunks = names.iter().filter(|name| name.as_bytes()[0].is_ascii_digit());
+    chunks.map(|name| disk.content(name).expect("a listed file").len()).sum()
 }
 
 fn read_all(store: &Store) {

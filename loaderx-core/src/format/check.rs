@@ -69,6 +69,9 @@ pub struct CheckHeader {
 }
 
 impl CheckHeader {
+    /// The frontier in a header that was made for a store without one: nothing has been held against it yet.
+    pub const NO_FRONTIER: (u16, u32) = (u16::MAX, u32::MAX);
+
     /// The 64 bytes of a slot.
     #[must_use]
     pub fn encode(&self) -> [u8; SLOT_BYTES] {
@@ -174,6 +177,14 @@ impl CheckHeader {
             && (self.own_until == u64::MAX
                 || (self.own_until == u64::from(header.length)
                     && self.frontier == (header.tail_chunk, header.tail_offset)))
+    }
+
+    /// Whether the frontier of `header` needs no proof by every record: it is the one that the last writer left, or one
+    /// that a writer at work has come to since it last synced.
+    #[must_use]
+    pub fn vouches_for_frontier(&self, header: &Header) -> bool {
+        Self { entries: true, ..*self }.is_current(header)
+            && (header.tail_chunk, header.tail_offset) >= self.frontier
     }
 
     /// Why `header` cannot be the store's, if so: everything was durable and left in order, and no program that appends

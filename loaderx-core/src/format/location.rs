@@ -110,6 +110,23 @@ impl Location {
             compression,
         })
     }
+
+    /// Refuses a chunk that the format does not have. Readers need not ask: they hold the chunk against the store's
+    /// last one.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) for such a chunk.
+    pub fn within_chunks(self, version: FormatVersion) -> Result<Self> {
+        if u32::from(self.chunk) < version.max_chunks() {
+            return Ok(self);
+        }
+        Err(Error::corrupt(format!(
+            "the record table names chunk {}; the format has {} chunks",
+            self.chunk,
+            version.max_chunks()
+        )))
+    }
 }
 
 /// The most bytes that a frame of `stored` bytes can decode to.

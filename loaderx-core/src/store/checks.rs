@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::format::check::{
     AppendCodec, CheckEntry, CheckHeader, DictionaryIdentity, SLOT_BYTES, entry_offset,
 };
-use crate::format::{Compression, Header};
+use crate::format::Compression;
 use crate::io::{Access, Directory, File};
 
 /// `check.zr`, open for writing, and its header as it stands.
@@ -104,24 +104,24 @@ impl Checks {
     }
 }
 
-/// The header of a fresh `check.zr`.
-pub(super) fn new_header(
-    header: &Header,
-    dictionary: DictionaryIdentity,
-    codec: Codec,
-    entries: bool,
-) -> CheckHeader {
-    let synced_length = u64::from(header.length);
+/// The header of `check.zr` for a store without records.
+pub(super) fn new_header(dictionary: DictionaryIdentity, codec: Codec, entries: bool) -> CheckHeader {
     CheckHeader {
         sequence: 0,
-        synced_length,
-        // Nothing of ours past what is there; a writer says otherwise before its first append.
-        own_until: synced_length,
+        synced_length: 0,
+        // Nothing is ours; a writer says otherwise before its first append.
+        own_until: 0,
         dictionary,
         codec: Some(append_codec(codec)),
         entries,
-        frontier: (header.tail_chunk, header.tail_offset),
+        frontier: (0, 0),
     }
+}
+
+/// The header of `check.zr` for a store of another program, or for one that has lost its own. It vouches for nothing:
+/// every record is another's, and none is known to be durable.
+pub(super) fn header_for_foreign(dictionary: DictionaryIdentity, codec: Codec) -> CheckHeader {
+    CheckHeader { frontier: CheckHeader::NO_FRONTIER, ..new_header(dictionary, codec, true) }
 }
 
 fn append_codec(codec: Codec) -> AppendCodec {

@@ -282,8 +282,9 @@ impl Store {
         let entry = snapshot
             .entry(index)
             .map_err(|error| Error::io("read the record table", &meta, error).for_record(index))?;
-        let location =
-            Location::decode(&entry, self.version).map_err(|error| error.at_path(&meta).for_record(index))?;
+        let location = Location::decode(&entry, self.version)
+            .and_then(|location| location.within_chunks(self.version))
+            .map_err(|error| error.at_path(&meta).for_record(index))?;
         let check = snapshot.check(index).map_err(|error| {
             Error::io("read the checks", self.file(names::CHECKS), error).for_record(index)
         })?;

@@ -70,7 +70,7 @@ impl CreateOptions {
         }
         write(&names::chunk(0), &[])?;
         let header = Header { version: self.version, tail_chunk: 0, tail_offset: 0, length: 0 };
-        let checks_header = checks::new_header(&header, identity, self.codec, self.checks);
+        let checks_header = checks::new_header(identity, self.codec, self.checks);
         Checks::create(&directory, checks_header)?.sync()?;
         write(names::META_NEW, &header.encode())?;
         // The other files have their names before the one that makes them a store.

@@ -17,6 +17,7 @@ mod checks;
 mod compact;
 mod create;
 mod delete;
+mod frontier;
 mod gather;
 mod journal;
 mod names;

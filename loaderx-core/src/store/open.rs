@@ -132,7 +132,7 @@ impl OpenOptions {
             let identity = dictionary.as_ref().map_or_else(DictionaryIdentity::default, Dictionary::identity);
             let checks = match checks_header {
                 Some(header) => Checks::open(&directory, header)?,
-                None => Checks::create(&directory, checks::new_header(&header, identity, codec, true))?,
+                None => Checks::create(&directory, checks::header_for_foreign(identity, codec))?,
             };
             let mut one = Writer::new(Arc::clone(&directory), Arc::clone(&meta), header, Some(checks), lock);
             recover_journal(&mut one, presence.as_ref(), &mut recovery)?;

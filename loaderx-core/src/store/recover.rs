@@ -13,6 +13,9 @@ use crate::format::check::{CheckEntry, CheckHeader};
 use crate::format::{HEADER_BYTES, Header, LOCATION_BYTES, table_offset};
 use crate::io::{Access, Directory, LockGuard};
 
+/// As many of the last records are held against the frontier whatever speaks for it.
+const ALWAYS_SUSPECT: u64 = 64;
+
 /// What opening for writing had to put right.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -122,12 +125,13 @@ impl Store {
     /// Looks at the records that were not synced, cuts off from the first that is damaged, and puts the frontier
     /// where no record is.
     pub(super) fn recover_unsynced(&mut self) -> Result<()> {
-        let (start, strict_end, entries, changed_by_others) = {
+        let (start, strict_end, entries, current, vouched_for) = {
             let writer = self.writer()?.lock().unwrap_or_else(PoisonError::into_inner);
             let Some(checks) = &writer.checks else { return Ok(()) };
             let header = checks.header();
             let current = CheckHeader { entries: true, ..*header }.is_current(&writer.header);
-            (header.synced_length, header.own_until, header.entries, !current)
+            let vouched_for = header.vouches_for_frontier(&writer.header);
+            (header.synced_length, header.own_until, header.entries, current, vouched_for)
         };
         let snapshot = self.snapshot();
         let length = snapshot.length();
@@ -157,9 +161,8 @@ impl Store {
             }
         }
         let kept = bad.as_ref().map_or(length, |(index, _)| *index);
-        // Where somebody else has written, or the header is damaged, every record may lie past the frontier.
-        let kept_range = if changed_by_others { 0..kept } else { start.min(kept)..kept };
-        let header = self.true_frontier(&mut scan, snapshot.header, kept_range, bad.is_some())?;
+        let suspects = if vouched_for { start.min(kept.saturating_sub(ALWAYS_SUSPECT)) } else { 0 }..kept;
+        let header = self.proven_frontier(&mut scan, snapshot.header, suspects, bad.is_some())?;
         drop(scan);
         if let Some((index, reason)) = bad {
             recovery.aside = Some(self.put_entries_aside(snapshot.header, index)?);
@@ -170,7 +173,7 @@ impl Store {
         let frontier = |header: Header| (header.tail_chunk, header.tail_offset);
         recovery.frontier_moved = frontier(header) != frontier(snapshot.header);
         self.recovery = recovery;
-        if changed_by_others && entries {
+        if !current && entries {
             self.forget_foreign_checks(&snapshot, kept)?;
         }
         let mut writer = self.writer()?.lock().unwrap_or_else(PoisonError::into_inner);
@@ -189,7 +192,7 @@ impl Store {
 
     /// Clears checksums of records that another program has moved or replaced, durably: once the checks are current again,
     /// one that does not fit is damage.
-    fn forget_foreign_checks(&self, snapshot: &Snapshot, length: u64) -> Result<()> {
+    pub(super) fn forget_foreign_checks(&self, snapshot: &Snapshot, length: u64) -> Result<()> {
         let writer = self.writer()?.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(checks) = &writer.checks else { return Ok(()) };
         let mut cleared = false;
@@ -204,81 +207,6 @@ impl Store {
             }
         }
         if cleared { checks.sync() } else { Ok(()) }
-    }
-
-    /// `header` with as many records as `suspects` ends at, and with a frontier past which none of them lies. All records
-    /// are looked at only where there is reason to doubt the frontier.
-    pub(super) fn true_frontier(
-        &self,
-        scan: &mut Scan<'_>,
-        header: Header,
-        suspects: std::ops::Range<u64>,
-        damaged: bool,
-    ) -> Result<Header> {
-        let kept = suspects.end;
-        let mut header = Header { length: u32::try_from(kept).unwrap_or(header.length), ..header };
-        let frontier = (header.tail_chunk, u64::from(header.tail_offset));
-        let tail_size = self.size_of(scan, header.tail_chunk)?;
-        let too_far = tail_size.is_none_or(|size| size < frontier.1);
-        let too_near = self.furthest(scan, suspects)? > frontier;
-        if !too_far && !too_near && !damaged {
-            return Ok(header);
-        }
-        let last = self.furthest(scan, 0..kept)?;
-        // Bytes of a file that belong to no record stay untouched too: they may be what was cut off.
-        let (chunk, offset) = match tail_size {
-            Some(size) if too_far => last.max((header.tail_chunk, size)),
-            Some(_) => last.max(frontier),
-            None if kept == 0 && header.tail_chunk == 0 => (0, 0),
-            None if last.0 >= header.tail_chunk => {
-                return Err(Error::corrupt("the last chunk file is missing, and records lie in it")
-                    .at_path(self.file(&names::chunk(last.0)))
-                    .with_hint("put it back from a copy; the records of other chunks can be read"));
-            }
-            None => {
-                let size = self.size_of(scan, last.0)?.unwrap_or(0);
-                (last.0, last.1.max(size.min(u64::from(u32::MAX))))
-            }
-        };
-        let (chunk, offset) = self.within_file(scan, (chunk, offset))?;
-        if let (true, Ok(offset)) = (u32::from(chunk) < header.version.max_chunks(), u32::try_from(offset)) {
-            header.tail_chunk = chunk;
-            header.tail_offset = offset;
-        }
-        Ok(header)
-    }
-
-    /// A frontier that an entry puts past the end of its chunk's file, as the start of the next chunk. Appends there would
-    /// fill the gap with zeros, and what was lost would be read as these.
-    fn within_file(&self, scan: &mut Scan<'_>, frontier: (u16, u64)) -> Result<(u16, u64)> {
-        let (chunk, offset) = frontier;
-        if offset <= self.size_of(scan, chunk)?.unwrap_or(0) {
-            return Ok(frontier);
-        }
-        let Some(next) = chunk.checked_add(1) else { return Ok(frontier) };
-        Ok((next, self.size_of(scan, next)?.unwrap_or(0)))
-    }
-
-    /// The chunk and the offset past which none of these records reaches.
-    fn furthest(&self, scan: &Scan<'_>, records: std::ops::Range<u64>) -> Result<(u16, u64)> {
-        let mut furthest = (0, 0);
-        let written = self.written(&self.snapshot())?;
-        for index in records.start..records.end.min(written) {
-            match scan.entry(index) {
-                Ok((location, _)) if location.stored_length > 0 => {
-                    furthest = furthest.max((location.chunk, location.end()));
-                }
-                Err(fault) if fault.kind == FaultKind::Unreadable => return Err(unreadable(self, &fault)),
-                // An empty record needs no room; an impossible entry says nothing.
-                _ => {}
-            }
-        }
-        Ok(furthest)
-    }
-
-    fn size_of(&self, scan: &mut Scan<'_>, chunk: u16) -> Result<Option<u64>> {
-        scan.chunk_size(chunk)
-            .map_err(|error| Error::io("look at a chunk", self.file(&names::chunk(chunk)), error))
     }
 
     /// Keeps the table entries from `first` on in a file of their own; gives its name.

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, PoisonError};
 
+use super::frontier::Lost;
 use super::scan::{Fault, FaultKind, Scan, Sound, wrong_dictionary};
 use super::snapshot::{Snapshot, written_entries};
 use super::verify::{LISTED, Range, overlaps};
@@ -76,8 +77,9 @@ pub fn repair_in(directory: Arc<dyn Directory>) -> Result<RepairReport> {
     set_foreign_journal_aside(directory.as_ref(), header, &mut report)?;
     let mut store = OpenOptions::new().writable(true).open_locked(directory, Some(lock), true)?;
     report.recovery = store.recovery.clone();
-    store.take_out_damaged(&mut report)?;
+    // First, as what comes then vouches for it.
     store.fix_frontier(&mut report)?;
+    store.take_out_damaged(&mut report)?;
     store.seal(&mut report)?;
     store.sync()?;
     report.records = store.len();
@@ -182,6 +184,10 @@ impl Store {
         report.removed.sort_unstable();
         self.put_records_aside(&snapshot, &mut scan, report)?;
         drop(scan);
+        if !snapshot.check_header.is_some_and(|header| header.is_current(&snapshot.header)) {
+            // The delete makes the checks current, and what does not fit would be damage from then on.
+            self.forget_foreign_checks(&snapshot, snapshot.length())?;
+        }
         let removed = report.removed.clone();
         self.delete(&removed)?;
         Ok(())
@@ -239,7 +245,7 @@ impl Store {
     fn fix_frontier(&mut self, report: &mut RepairReport) -> Result<()> {
         let snapshot = self.refresh()?;
         let mut scan = Scan::new(self, Arc::clone(&snapshot));
-        let header = self.true_frontier(&mut scan, snapshot.header, 0..snapshot.length(), false)?;
+        let header = self.frontier_behind_all(&mut scan, snapshot.header, Lost::Go)?;
         drop(scan);
         if header == snapshot.header {
             return Ok(());

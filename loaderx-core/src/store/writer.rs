@@ -101,10 +101,6 @@ impl Writer {
         }
         let length = u64::from(self.header.length);
         if self.checks.as_ref().is_some_and(|checks| checks.header().synced_length < length) {
-            // Records of another program: durable from here on, as they have no checksums to be recovered by.
-            for chunk in 0..=self.header.tail_chunk {
-                self.chunk(chunk)?;
-            }
             self.sync()?;
         }
         if let Some(checks) = &mut self.checks {
@@ -180,6 +176,7 @@ impl Writer {
     }
 
     fn sync_all(&mut self) -> Result<()> {
+        self.sync_foreign_chunks()?;
         self.sync_chunks()?;
         if self.names_changed {
             self.sync_names()?;
@@ -204,7 +201,26 @@ impl Writer {
         Ok(())
     }
 
-    /// Makes the bytes of all chunks durable.
+    /// Makes the bytes of another program's records durable, which have no checksums to be recovered by.
+    fn sync_foreign_chunks(&self) -> Result<()> {
+        let Some(checks) = &self.checks else { return Ok(()) };
+        if self.announced || checks.header().synced_length >= u64::from(self.header.length) {
+            return Ok(());
+        }
+        // Those that are there: what is lost cannot be made durable, and its records are errors already.
+        let listed = self
+            .directory
+            .names()
+            .map_err(|error| Error::io("list the store's directory", self.directory.path(), error))?;
+        for name in listed.iter().filter(|name| names::parse_chunk(name).is_some()) {
+            let file = self.directory.open(name, Access::Write);
+            file.and_then(|file| file.sync())
+                .map_err(|error| Error::io("sync a chunk", self.file(name), error))?;
+        }
+        Ok(())
+    }
+
+    /// Makes the bytes of the chunks that this writer has written durable.
     pub(super) fn sync_chunks(&mut self) -> Result<()> {
         for (&chunk, known) in &mut self.chunks {
             if known.dirty {

@@ -4,6 +4,7 @@ mod append_gather;
 mod bit_flips;
 mod crash;
 mod format_document;
+mod frontier;
 mod golden;
 mod hostile;
 mod limits;
