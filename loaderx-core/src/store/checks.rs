@@ -5,10 +5,10 @@ use std::sync::Arc;
 use super::names;
 use crate::codec::{Codec, Literals};
 use crate::error::{Error, Result};
+use crate::format::Compression;
 use crate::format::check::{
     AppendCodec, CheckEntry, CheckHeader, DictionaryIdentity, SLOT_BYTES, entry_offset,
 };
-use crate::format::Compression;
 use crate::io::{Access, Directory, File};
 
 /// `check.zr`, open for writing, and its header as it stands.

@@ -6,6 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 use loaderx_core::format::FormatVersion;
+use loaderx_core::format::check::{CheckHeader, SLOT_BYTES};
 use loaderx_core::{Codec, CreateOptions, ErrorKind, OpenOptions, ReadMode, Store};
 use loaderx_tests::model::Model;
 use loaderx_tests::random::Random;
@@ -173,8 +174,14 @@ fn claim_records(path: &Path, length: u32, kept: u32) {
     meta.read_exact_at(&mut entry, 16).unwrap();
     meta.write_all_at(&length.to_le_bytes(), 12).unwrap();
     meta.write_all_at(&entry.repeat(kept as usize), 16 + 16 * u64::from(length - kept)).unwrap();
-    // Its checks know of one record only.
-    fs::remove_file(path.join("check.zr")).unwrap();
+    // Without checks of as many, opening for writing would hold each of them against the frontier.
+    let checks = fs::File::options().read(true).write(true).open(path.join("check.zr")).unwrap();
+    let mut slots = [0; 2 * SLOT_BYTES];
+    checks.read_exact_at(&mut slots, 0).unwrap();
+    let length = u64::from(length);
+    let header =
+        CheckHeader { synced_length: length, own_until: length, ..CheckHeader::newest(&slots).unwrap() };
+    checks.write_all_at(&[header.encode(), header.encode()].concat(), 0).unwrap();
 }
 
 #[test]
