@@ -178,16 +178,16 @@ impl Store {
             }
         }
         report.removed.extend(intruders);
+        if !snapshot.check_header.is_some_and(|header| header.is_current(&snapshot.header)) {
+            // The next sync may make the checks current, and what does not fit would be damage from then on.
+            self.forget_foreign_checks(&snapshot, snapshot.length())?;
+        }
         if report.removed.is_empty() {
             return Ok(());
         }
         report.removed.sort_unstable();
         self.put_records_aside(&snapshot, &mut scan, report)?;
         drop(scan);
-        if !snapshot.check_header.is_some_and(|header| header.is_current(&snapshot.header)) {
-            // The delete makes the checks current, and what does not fit would be damage from then on.
-            self.forget_foreign_checks(&snapshot, snapshot.length())?;
-        }
         let removed = report.removed.clone();
         self.delete(&removed)?;
         Ok(())

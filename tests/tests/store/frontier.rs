@@ -262,6 +262,21 @@ fn opening_for_writing_reads_as_much_of_a_large_store_as_of_a_small_one() {
 }
 
 #[test]
+fn a_chunk_that_an_append_has_made_is_there_after_a_sync() {
+    let (disk, _) = crash::prepare(&CreateOptions::new(), &[]);
+    // As in a store that was copied without its empty files.
+    disk.directory().remove("0.zr").unwrap();
+    disk.directory().sync().unwrap();
+    let store = crash::open_writable(&disk).unwrap();
+    store.append_fixed(b"abcd", 2).unwrap();
+    store.sync().unwrap();
+    disk.power_cut(|_| true);
+    drop(store);
+    let model = Model { records: vec![b"ab".to_vec(), b"cd".to_vec()] };
+    takes_an_append(&disk, model, &|| "after a power cut".to_owned());
+}
+
+#[test]
 fn what_another_program_has_appended_is_durable_with_our_next_sync() {
     for append in [true, false] {
         let (disk, mut model) = store(&CreateOptions::new(), Checks::Current);
