@@ -1,4 +1,4 @@
-//! Whatever ends an import half-way leaves nothing that looks like a store, and the next run cleans up.
+//! Whatever ends a conversion half-way leaves nothing that looks like a store, and the next run cleans up.
 
 use std::fs::File;
 use std::io::Write;
@@ -20,10 +20,14 @@ fn large(dir: &Path) {
 
 /// Starts an import and waits until it has begun to write.
 fn begin(dir: &Path) -> Child {
-    let args = ["import", "x.idx", "store", "--codec", "zstd", "--level", "19"];
-    let mut child = command(dir, &args).spawn().unwrap();
+    started(dir, &["import", "x.idx", "store", "--codec", "zstd", "--level", "19"], "store")
+}
+
+/// Starts the program and waits until it has begun to write the store `dest`.
+fn started(dir: &Path, args: &[&str], dest: &str) -> Child {
+    let mut child = command(dir, args).spawn().unwrap();
     let started = Instant::now();
-    while !dir.join(".store.loaderx-partial/data/meta.zr").exists() {
+    while !dir.join(format!(".{dest}.loaderx-partial/data/meta.zr")).exists() {
         assert!(child.try_wait().unwrap().is_none(), "ended before it was interrupted");
         assert!(started.elapsed() < Duration::from_secs(60), "never began");
         std::thread::sleep(Duration::from_millis(5));
@@ -46,6 +50,26 @@ fn an_import_that_ctrl_c_ends_leaves_nothing() {
     assert_eq!(output.status.code(), Some(130));
     assert!(String::from_utf8(output.stderr).unwrap().contains("nothing was kept"));
     assert_eq!(names(dir.path()), ["x.idx"]);
+}
+
+#[test]
+fn a_store_that_is_written_anew_is_left_as_it_was_by_ctrl_c() {
+    let dir = tempfile::tempdir().unwrap();
+    large(dir.path());
+    prints(dir.path(), &["import", "x.idx", "store", "--codec", "zstd", "--level", "1"]);
+    let slow = ["--codec", "zstd", "--level", "19"];
+    let recode = [&["recode", "store", "new"], &slow[..]].concat();
+    let merge = [&["merge", "store", "store", "--output", "new"], &slow[..]].concat();
+    let split = [&["split", "store", "new", "rest"], &slow[..]].concat();
+    for args in [recode, merge, split] {
+        let child = started(dir.path(), &args, "new");
+        signal(&child, "INT");
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(130), "{args:?}");
+        assert!(String::from_utf8(output.stderr).unwrap().contains("nothing was kept"), "{args:?}");
+        assert_eq!(names(dir.path()), ["store", "x.idx"], "{args:?}");
+        prints(dir.path(), &["verify", "store"]);
+    }
 }
 
 #[test]
