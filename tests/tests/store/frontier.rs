@@ -6,10 +6,11 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 
 use loaderx_core::format::FormatVersion;
+use loaderx_core::format::check::{CheckHeader, SLOT_BYTES};
 use loaderx_core::io::Access;
 use loaderx_core::io::memory::{Fault, MemoryDisk};
 use loaderx_core::store::repair_in;
-use loaderx_core::{Codec, CreateOptions, Store};
+use loaderx_core::{Codec, CreateOptions, OpenOptions, Store};
 use loaderx_tests::churn::Operation;
 use loaderx_tests::crash;
 use loaderx_tests::model::Model;
@@ -28,9 +29,13 @@ enum Checks {
 
 const CHECKS: [Checks; 3] = [Checks::Current, Checks::Missing, Checks::Damaged];
 
-/// Twelve records, of which a delete has moved the last into the place of the first.
+/// As many records, of which a delete has moved the last into the place of the first: none of the last 64 is the one
+/// that lies behind all others.
+const RECORDS: usize = 79;
+
+/// [`RECORDS`], and what there is of the checks.
 fn store(options: &CreateOptions, checks: Checks) -> (MemoryDisk, Model) {
-    let records = Random::new(11).records(13, 30, 90);
+    let records = Random::new(11).records(RECORDS + 1, 30, 90);
     let (disk, model) = crash::prepare(options, &[Operation::Append(records), Operation::Delete(vec![0])]);
     match checks {
         Checks::Current => {}
@@ -59,6 +64,11 @@ fn set_frontier(disk: &MemoryDisk, chunk: u16, offset: u32) {
         bytes[6..8].copy_from_slice(&chunk.to_le_bytes());
         bytes[8..12].copy_from_slice(&offset.to_le_bytes());
     });
+}
+
+/// Where the frontier is too near by one byte.
+fn too_near(disk: &MemoryDisk) -> u32 {
+    u32::try_from(chunk_bytes(disk) - 1).unwrap()
 }
 
 fn set_place(disk: &MemoryDisk, index: usize, chunk: u16, offset: u32) {
@@ -148,7 +158,7 @@ fn a_frontier_that_was_not_proven_is_vouched_for_by_no_interrupted_opening() {
         for checks in CHECKS {
             for k in 1.. {
                 let (disk, model) = store(&options, checks);
-                set_frontier(&disk, 0, 40);
+                set_frontier(&disk, 0, too_near(&disk));
                 disk.inject(Fault::stop_at(k));
                 let opened = crash::open_writable(&disk).is_ok();
                 disk.restart();
@@ -167,7 +177,7 @@ fn a_repair_that_is_cut_short_leaves_no_frontier_that_the_next_writer_trusts() {
         for checks in CHECKS {
             for k in 1.. {
                 let (disk, mut model) = store(&options, checks);
-                set_frontier(&disk, 0, 40);
+                set_frontier(&disk, 0, too_near(&disk));
                 // An entry that cannot be; the repair takes it out.
                 change(&disk, "meta.zr", |bytes| bytes[16 + 16 * 5 + 14] = 9);
                 disk.inject(Fault::stop_at(k));
@@ -176,7 +186,7 @@ fn a_repair_that_is_cut_short_leaves_no_frontier_that_the_next_writer_trusts() {
                 let before = chunk_bytes(&disk);
                 let what = format!("{checks:?}, stopped at call {k}");
                 let store = crash::open_writable(&disk).unwrap_or_else(|error| panic!("{what}: {error}"));
-                let was_taken_out = store.len() == 11;
+                let was_taken_out = store.len() == RECORDS as u64 - 1;
                 if was_taken_out {
                     model.delete(&[5]);
                 }
@@ -202,16 +212,59 @@ fn a_repair_that_is_cut_short_leaves_no_frontier_that_the_next_writer_trusts() {
 fn a_frontier_behind_what_was_durable_is_not_believed_after_a_kill() {
     for options in options() {
         let (disk, mut model) = store(&options, Checks::Current);
-        let store = crash::open_writable(&disk).unwrap();
-        let new = Random::new(13).records(5, 30, 60);
+        let mut store = crash::open_writable(&disk).unwrap();
+        let new = Random::new(13).records(1, 60, 60);
         store.append_slices(new.iter().map(Vec::as_slice)).unwrap();
         model.append(&new);
-        store.sync().unwrap();
-        // Many records come to lie past the place where the header will say that they end.
+        store.delete(&[1]).unwrap();
+        model.delete(&[1]);
         disk.restart();
         drop(store);
-        set_frontier(&disk, 0, 100);
+        set_frontier(&disk, 0, too_near(&disk));
         takes_an_append(&disk, model, &|| "a killed writer".to_owned());
+    }
+}
+
+#[test]
+fn the_last_records_are_not_overwritten_whatever_the_checks_vouch_for() {
+    for options in options() {
+        let (disk, model) = store(&options, Checks::Current);
+        let slots = *disk.content("check.zr").unwrap().first_chunk::<{ 2 * SLOT_BYTES }>().unwrap();
+        let newest = CheckHeader::newest(&slots).unwrap();
+        let forged = CheckHeader { frontier: (0, 40), ..newest };
+        set_frontier(&disk, 0, 40);
+        change(&disk, "check.zr", |bytes| {
+            bytes[..2 * SLOT_BYTES].copy_from_slice(&[forged.encode(), forged.encode()].concat());
+        });
+        takes_an_append(&disk, model, &|| "forged checks".to_owned());
+    }
+}
+
+#[test]
+fn a_record_whose_bytes_were_cut_off_is_not_read_from_what_is_appended_later() {
+    for options in options() {
+        for checks in CHECKS {
+            let (disk, model) = store(&options, checks);
+            change(&disk, "0.zr", |bytes| bytes.truncate(bytes.len() - 200));
+            for _ in 0..2 {
+                let store = crash::open_writable(&disk).unwrap();
+                store.append_fixed(&[7; 500], 500).unwrap();
+                drop(store);
+                // No checksums are asked: the files alone count.
+                let store = OpenOptions::new().open_in(disk.directory()).unwrap();
+                let mut lost = 0;
+                for (index, record) in model.records.iter().enumerate() {
+                    match store.get(index as u64) {
+                        Ok(read) => assert_eq!(read, *record, "{checks:?}, record {index}"),
+                        Err(error) => {
+                            assert!(error.is_corrupt(), "{error}");
+                            lost += 1;
+                        }
+                    }
+                }
+                assert!(lost > 1, "{checks:?}");
+            }
+        }
     }
 }
 
@@ -290,8 +343,9 @@ fn what_another_program_has_appended_is_durable_with_our_next_sync() {
         chunk.write_all_at(&foreign, u64::from(offset)).unwrap();
         let mut entry = [offset, 20, 20, 0].map(u32::to_le_bytes).concat();
         entry.resize(16, 0);
-        meta.write_all_at(&entry, 16 + 16 * 12).unwrap();
-        meta.write_all_at(&[(offset + 20).to_le_bytes(), 13_u32.to_le_bytes()].concat(), 8).unwrap();
+        meta.write_all_at(&entry, 16 + 16 * RECORDS as u64).unwrap();
+        meta.write_all_at(&[(offset + 20).to_le_bytes(), (RECORDS as u32 + 1).to_le_bytes()].concat(), 8)
+            .unwrap();
         model.append(&[foreign]);
         let store = crash::open_writable(&disk).unwrap();
         if append {
