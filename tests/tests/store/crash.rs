@@ -311,6 +311,74 @@ fn a_call_that_fails_is_reported_and_the_handle_stays_true() {
     }
 }
 
+/// Six records, of which the last two lie in a chunk of their own.
+fn in_two_chunks() -> (MemoryDisk, Model) {
+    let (disk, model) = crash::prepare(&CreateOptions::new(), &[Operation::Append(noise(1, 6, 20, 40))]);
+    let mut meta = disk.content("meta.zr").unwrap();
+    let mut chunk = disk.content("0.zr").unwrap();
+    let place = |index: usize| 16 + 16 * index..16 + 16 * index + 4;
+    let offset = |meta: &[u8], index| u32::from_le_bytes(meta[place(index)].try_into().unwrap());
+    let split = offset(&meta, 4);
+    let second = chunk.split_off(split as usize);
+    for index in [4, 5] {
+        let moved = offset(&meta, index) - split;
+        meta[place(index)].copy_from_slice(&moved.to_le_bytes());
+        meta[16 + 16 * index + 12] = 1;
+    }
+    meta[6] = 1;
+    meta[8..12].copy_from_slice(&(second.len() as u32).to_le_bytes());
+    for (name, bytes) in [("meta.zr", &meta), ("0.zr", &chunk), ("1.zr", &second)] {
+        disk.put(name, bytes);
+    }
+    disk.directory().remove("check.zr").unwrap();
+    (disk.fork(), model)
+}
+
+#[test]
+fn a_kill_while_compact_leaves_a_chunk_leaves_it_used_or_gone() {
+    let (base, model) = in_two_chunks();
+    for k in 1.. {
+        let disk = base.fork();
+        disk.inject(Fault::stop_at(k));
+        let done = crash::open_writable(&disk).and_then(|mut store| store.compact()).is_ok();
+        disk.restart();
+        let store = crash::open_writable(&disk).unwrap();
+        model.compare(&store).unwrap_or_else(|wrong| panic!("killed before call {k}: {wrong}"));
+        drop(store);
+        let is_used = disk.content("meta.zr").unwrap()[6] == 1;
+        assert_eq!(disk.content("1.zr").is_some(), is_used, "killed before call {k}");
+        if done {
+            assert!(!is_used);
+            break;
+        }
+    }
+}
+
+#[test]
+fn after_a_failed_sync_no_sync_of_that_handle_succeeds() {
+    for k in 1.. {
+        let (disk, mut model) =
+            crash::prepare(&CreateOptions::new(), &[Operation::Append(noise(1, 3, 5, 9))]);
+        let store = crash::open_writable(&disk).unwrap();
+        store.append_fixed(b"abcd", 4).unwrap();
+        model.append(&[b"abcd".to_vec()]);
+        disk.inject(Fault::fail_at(k, IoKind::Other));
+        if store.sync().is_ok() {
+            assert!(k > 3, "a sync is at least chunk, table and checks");
+            break;
+        }
+        // What the system has dropped is not written by asking again.
+        for _ in 0..2 {
+            let error = store.sync().unwrap_err();
+            assert!(error.hint().is_some_and(|hint| hint.contains("open the store anew")), "{error}");
+        }
+        drop(store);
+        let store = crash::open_writable(&disk).unwrap();
+        model.compare(&store).unwrap();
+        store.sync().unwrap();
+    }
+}
+
 #[test]
 fn a_full_disk_is_an_error_and_what_was_committed_stays() {
     for scenario in scenarios() {

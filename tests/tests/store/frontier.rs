@@ -329,23 +329,70 @@ fn a_chunk_that_an_append_has_made_is_there_after_a_sync() {
     takes_an_append(&disk, model, &|| "after a power cut".to_owned());
 }
 
+/// Appends a record as Python does it: bytes, entry, header, and nothing synced.
+fn append_as_python(disk: &MemoryDisk, record: &[u8]) {
+    let open = |name| disk.directory().open(name, Access::Write).unwrap();
+    let (chunk, meta) = (open("0.zr"), open("meta.zr"));
+    let length = u32::from_le_bytes(disk.content("meta.zr").unwrap()[12..16].try_into().unwrap());
+    let (offset, bytes) = (u32::try_from(chunk.size().unwrap()).unwrap(), record.len() as u32);
+    chunk.write_all_at(record, u64::from(offset)).unwrap();
+    let entry = [offset, bytes, bytes, 0].map(u32::to_le_bytes).concat();
+    meta.write_all_at(&entry, 16 + 16 * u64::from(length)).unwrap();
+    meta.write_all_at(&[offset + bytes, length + 1].map(u32::to_le_bytes).concat(), 8).unwrap();
+}
+
+#[test]
+fn a_repair_that_is_cut_short_calls_no_record_damaged_that_another_program_has_moved() {
+    for k in 1.. {
+        let (disk, mut model) = store(&CreateOptions::new(), Checks::Current);
+        // As Python deletes: the last entry into the hole, then the length.
+        change(&disk, "meta.zr", |bytes| {
+            bytes.copy_within(16 + 16 * (RECORDS - 1)..16 + 16 * RECORDS, 16 + 16 * 2);
+            bytes[12..16].copy_from_slice(&(RECORDS as u32 - 1).to_le_bytes());
+            bytes[16 + 16 * 5 + 14] = 9;
+        });
+        model.delete(&[2]);
+        disk.inject(Fault::stop_at(k));
+        let repaired = repair_in(disk.directory()).is_ok();
+        disk.restart();
+        drop(crash::open_writable(&disk).unwrap());
+        let store = OpenOptions::new().verify(true).open_in(disk.directory()).unwrap();
+        if store.len() < model.records.len() as u64 {
+            model.delete(&[5]);
+        }
+        for (index, record) in model.records.iter().enumerate() {
+            match store.get(index as u64) {
+                Ok(read) => assert_eq!(read, *record, "stopped at call {k}, record {index}"),
+                Err(error) => assert!(index == 5 && !repaired, "stopped at call {k}: {error}"),
+            }
+        }
+        if repaired {
+            break;
+        }
+    }
+}
+
+#[test]
+fn what_another_program_appends_after_our_delete_is_kept() {
+    let (disk, mut model) = store(&CreateOptions::new(), Checks::Current);
+    let mut ours = crash::open_writable(&disk).unwrap();
+    ours.delete(&[1, 2]).unwrap();
+    model.delete(&[1, 2]);
+    drop(ours);
+    for byte in [1, 2] {
+        append_as_python(&disk, &[byte; 20]);
+        model.append(&[vec![byte; 20]]);
+    }
+    disk.restart();
+    takes_an_append(&disk, model, &|| "after a delete".to_owned());
+}
+
 #[test]
 fn what_another_program_has_appended_is_durable_with_our_next_sync() {
     for append in [true, false] {
         let (disk, mut model) = store(&CreateOptions::new(), Checks::Current);
-        // As Python does it: bytes, entry, header, and nothing synced.
         let foreign = vec![b'f'; 20];
-        let (chunk, meta) = (
-            disk.directory().open("0.zr", Access::Write).unwrap(),
-            disk.directory().open("meta.zr", Access::Write).unwrap(),
-        );
-        let offset = u32::try_from(chunk.size().unwrap()).unwrap();
-        chunk.write_all_at(&foreign, u64::from(offset)).unwrap();
-        let mut entry = [offset, 20, 20, 0].map(u32::to_le_bytes).concat();
-        entry.resize(16, 0);
-        meta.write_all_at(&entry, 16 + 16 * RECORDS as u64).unwrap();
-        meta.write_all_at(&[(offset + 20).to_le_bytes(), (RECORDS as u32 + 1).to_le_bytes()].concat(), 8)
-            .unwrap();
+        append_as_python(&disk, &foreign);
         model.append(&[foreign]);
         let store = crash::open_writable(&disk).unwrap();
         if append {
