@@ -5,9 +5,13 @@ use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use loaderx_core::format::FormatVersion;
+use loaderx_core::format::check::CheckEntry;
+use loaderx_core::format::journal::{JournalEntry, JournalHeader};
+use loaderx_core::format::{FormatVersion, Header};
 use loaderx_core::store::train_dictionary;
 use loaderx_core::{Codec, CreateOptions, DType, OpenOptions, ReadMode, Schema, Store};
+use loaderx_tests::churn::Operation;
+use loaderx_tests::crash;
 use loaderx_tests::random::Random;
 
 const RECORDS: usize = 20;
@@ -153,5 +157,40 @@ fn an_entry_that_names_bytes_far_away_makes_no_file_longer_and_stays_an_error() 
                 .max();
             assert!(longest < Some(10_000), "chunk {chunk}, offset {offset}: {longest:?}");
         }
+    }
+}
+
+/// CRC-32 in the most obvious way.
+fn crc32(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(u32::MAX, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| crc >> 1 ^ if crc & 1 == 1 { 0xedb8_8320 } else { 0 })
+    })
+}
+
+#[test]
+fn a_journal_whose_bytes_are_not_those_of_its_records_is_refused_before_anything_moves() {
+    let (disk, model) = crash::prepare(&CreateOptions::new(), &[Operation::Append(vec![vec![3; 10]; 4])]);
+    let meta = disk.content("meta.zr").unwrap();
+    let before = Header::decode(meta.first_chunk().unwrap()).unwrap();
+    let location = *meta[16..].first_chunk().unwrap();
+    let entry = JournalEntry { index: 0, location, check: CheckEntry::default() };
+    for data in [9_u8, 10, 11] {
+        let disk = disk.fork();
+        let mut header =
+            JournalHeader { before, after: before, entries: 1, data: data.into(), trim: false, crc: 0 };
+        let behind = [entry.encode().to_vec(), vec![7; data.into()]].concat();
+        let crc = crc32(&[JournalHeader::checked_part(&header.encode()), &behind].concat());
+        header.crc = crc;
+        disk.put("journal.zr", &[header.encode().to_vec(), behind].concat());
+        let opened = crash::open_writable(&disk);
+        if data == 10 {
+            assert_eq!(opened.unwrap().get(0).unwrap(), [7; 10], "a whole one is carried out");
+            continue;
+        }
+        let error = opened.unwrap_err();
+        assert!(error.is_corrupt() && error.path().unwrap().ends_with("journal.zr"), "{error}");
+        assert!(error.to_string().contains(&format!("{data} bytes for records of 10")), "{error}");
+        assert_eq!(disk.content("meta.zr").unwrap(), meta);
+        assert_eq!(disk.content("0.zr").unwrap(), model.records.concat());
     }
 }
