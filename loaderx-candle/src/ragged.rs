@@ -12,14 +12,14 @@ use crate::tensor::{Elements, tensor};
 /// Its stream is made by [`Ragged::padded`](loaderx_core::Ragged::padded), which gathers straight into this shape.
 #[derive(Clone, Debug)]
 pub struct Padded {
-    /// `(records, max_len, *item_shape)`.
+    /// `(records, width, *item_shape)`.
     pub values: Tensor,
-    /// `(records, max_len)`, `U8`: 1 for data, 0 for padding.
+    /// `(records, width)`, `U8`: 1 for data, 0 for padding.
     pub mask: Tensor,
     /// `(records)`, `U32`: rows of each record that are data.
     pub lengths: Tensor,
     /// The length that every record was filled up to.
-    pub max_len: usize,
+    pub width: usize,
     /// On which side of a record the padding is.
     pub side: Side,
     rows: usize,
@@ -32,7 +32,7 @@ impl Padded {
         self.rows
     }
 
-    /// The mask in the form that is added to attention scores: `(records, max_len)`, `F32`, 0 for data and
+    /// The mask in the form that is added to attention scores: `(records, width)`, `F32`, 0 for data and
     /// `-f32::MAX` for padding.
     ///
     /// The number is finite, so that a row of padding only gives a uniform softmax and not NaN.
@@ -71,7 +71,7 @@ pub struct Packed {
     /// `(rows)`, `U32`: each row's place within its record, from 0.
     pub positions: Tensor,
     /// Rows of the longest record.
-    pub max_len: usize,
+    pub max_length: usize,
 }
 
 impl Packed {
@@ -81,7 +81,7 @@ impl Packed {
             lengths: self.lengths.to_device(device)?,
             cu_seqlens: self.cu_seqlens.to_device(device)?,
             positions: self.positions.to_device(device)?,
-            max_len: self.max_len,
+            max_length: self.max_length,
         })
     }
 }
@@ -125,17 +125,17 @@ impl PackedRows {
 }
 
 pub(crate) fn padded(batch: PaddedBatch, elements: Elements) -> Result<Padded> {
-    let (records, max_len) = (batch.records(), batch.width());
-    let mask = numbers(batch.mask_of::<u8>(), &[records, max_len])?;
+    let (records, width) = (batch.records(), batch.width());
+    let mask = numbers(batch.mask_of::<u8>(), &[records, width])?;
     let (values, lengths, side) = batch.into_parts();
     let rows = lengths.iter().map(|&length| usize::try_from(length).unwrap_or(0)).sum();
     let lengths = numbers(counts(&lengths)?, &[records])?;
     let (buffer, shape) = values.into_parts();
-    Ok(Padded { values: tensor(buffer, &shape, elements)?, mask, lengths, max_len, side, rows })
+    Ok(Padded { values: tensor(buffer, &shape, elements)?, mask, lengths, width, side, rows })
 }
 
 pub(crate) fn packed(batch: RaggedBatch, elements: Elements) -> Result<Packed> {
-    let (records, rows, max_len) = (batch.records(), batch.rows(), batch.max_length());
+    let (records, rows, max_length) = (batch.records(), batch.rows(), batch.max_length());
     let mut lengths = Vec::with_capacity(records);
     let mut positions = Vec::with_capacity(rows);
     for length in batch.lengths() {
@@ -150,7 +150,7 @@ pub(crate) fn packed(batch: RaggedBatch, elements: Elements) -> Result<Packed> {
         lengths: numbers(lengths, &[records])?,
         cu_seqlens: numbers(counts(&offsets)?, &[records + 1])?,
         positions: numbers(positions, &[rows])?,
-        max_len,
+        max_length,
     })
 }
 

@@ -77,7 +77,7 @@ fn padded_streams_have_both_masks_and_lengths() {
         let source = Fixed { texts: vec![vec![1, 2, 3], vec![4], vec![]], width: 4, side };
         let batch = delivered(source);
         let padded = batch.padded("tokens").unwrap();
-        assert_eq!((padded.max_len, padded.rows(), padded.side), (4, 4, side));
+        assert_eq!((padded.width, padded.rows(), padded.side), (4, 4, side));
         let (values, mask) = match side {
             Side::Right => ([1, 2, 3, 7, 4, 7, 7, 7, 7, 7, 7, 7], [[1, 1, 1, 0], [1, 0, 0, 0], [0; 4]]),
             Side::Left => ([7, 1, 2, 3, 7, 7, 7, 4, 7, 7, 7, 7], [[0, 1, 1, 1], [0, 0, 0, 1], [0; 4]]),
@@ -106,7 +106,7 @@ fn a_padded_view_of_a_store_gives_what_padding_by_hand_gives() {
             assert_eq!(numbers(&padded.lengths), numbers(&by_hand.lengths));
             let mask = |of: &loaderx_candle::Padded| of.mask.to_vec2::<u8>().unwrap();
             assert_eq!(mask(padded), mask(by_hand));
-            assert_eq!((padded.max_len, padded.rows(), padded.side), (4, 8, side));
+            assert_eq!((padded.width, padded.rows(), padded.side), (4, 8, side));
         }
     }
 }
@@ -193,7 +193,7 @@ fn records_of_rows_keep_the_shape_of_a_row() {
     let rows: Vec<Vec<f32>> = packed.values.to_vec2().unwrap();
     assert_eq!(rows, [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0], [8.0, 9.0]]);
     assert_eq!(numbers(&packed.cu_seqlens), [0, 1, 1, 5]);
-    assert_eq!(packed.max_len, 4);
+    assert_eq!(packed.max_length, 4);
 }
 
 proptest! {
@@ -218,7 +218,7 @@ proptest! {
         prop_assert_eq!(numbers(&packed.lengths), lengths);
         prop_assert_eq!(numbers(&packed.positions), positions);
         prop_assert_eq!(numbers(&packed.cu_seqlens), ends);
-        prop_assert_eq!(packed.max_len, texts.iter().map(Vec::len).max().unwrap());
+        prop_assert_eq!(packed.max_length, texts.iter().map(Vec::len).max().unwrap());
         prop_assert_eq!(packed.positions.dims(), packed.values.dims());
     }
 }

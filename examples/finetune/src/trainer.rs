@@ -179,7 +179,7 @@ impl Trainer {
             loss,
             texts: batch.records(),
             tokens: tokens.rows(),
-            cells: batch.records() * tokens.max_len,
+            cells: batch.records() * tokens.width,
             time: began.elapsed(),
         })
     }

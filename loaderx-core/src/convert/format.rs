@@ -182,6 +182,17 @@ fn detect_directory(path: &Path) -> Result<Format> {
 
 /// Imports `source` of the given format into a new store or dataset `dest`.
 ///
+/// ```no_run
+/// use loaderx_core::convert::{Format, ImportOptions, import};
+/// use loaderx_core::{Codec, Dataset};
+///
+/// let (source, options) = ("snapshot/data", ImportOptions::new().split("train").codec(Codec::zstd()));
+/// let done = import(source, Format::detect(source)?, "train", &options)?;
+/// println!("{} records, version {}", done.records, done.streams[0].format.number());
+/// let train = Dataset::open(done.path)?;
+/// # Ok::<(), loaderx_core::Error>(())
+/// ```
+///
 /// # Errors
 ///
 /// [`ErrorKind::Unsupported`] when this build leaves the format out; [`ErrorKind::InvalidArgument`] for an option that

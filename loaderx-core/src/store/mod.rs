@@ -58,6 +58,23 @@ pub use verify::VerifyReport;
 /// A directory of records that are gathered by index.
 ///
 /// Appends and gathers run concurrently from many threads.
+///
+/// ```
+/// use loaderx_core::{Codec, CreateOptions, Store};
+///
+/// # fn main() -> loaderx_core::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a temporary directory");
+/// # let path = dir.path().join("words");
+/// let store = Store::create(&path, CreateOptions::new().codec(Codec::zstd()))?;
+/// store.append_slices([&b"one"[..], b"two", b"three"])?;
+/// store.sync()?; // from here on a power cut takes nothing of it
+///
+/// let reader = Store::open(&path)?;
+/// let (bytes, offsets) = reader.gather_packed(&[2, 0])?;
+/// assert_eq!((&bytes[..], &offsets[..]), (&b"threeone"[..], &[0, 5, 8][..]));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug)]
 pub struct Store {
     directory: Arc<dyn Directory>,

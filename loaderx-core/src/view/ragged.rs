@@ -14,6 +14,22 @@ use crate::store::Store;
 /// A store of records that each have their own number of rows.
 ///
 /// Cheap to clone; the clones share the store.
+///
+/// ```
+/// use loaderx_core::{Codec, DType, RaggedWriter};
+///
+/// # fn main() -> loaderx_core::Result<()> {
+/// # let dir = tempfile::tempdir().expect("a temporary directory");
+/// # let path = dir.path().join("texts");
+/// let writer = RaggedWriter::create(&path, DType::U16, &[], Codec::Raw)?;
+/// writer.append([11_u16, 12, 13, 21], &[3, 1])?; // texts of three tokens and of one
+/// let texts = writer.finish()?;
+/// let batch = texts.batch(&[1, 0])?;
+/// assert_eq!(batch.values().as_slice::<u16>()?, [21, 11, 12, 13]);
+/// assert_eq!(batch.cu_seqlens()?, [0, 1, 4]);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Ragged {
     records: Typed,
