@@ -290,11 +290,12 @@ impl Journal {
                     let size = directory.open(&name, Access::Read).and_then(|file| file.size());
                     let size = size
                         .map_err(|error| Error::io("look at a chunk", directory.path().join(&name), error))?;
-                    sizes.insert(location.chunk, size);
                     size
                 }
             };
-            if location.end() > size {
+            // Behind the end of the file, a move may go on where the one before it has ended: no gap is filled.
+            sizes.insert(location.chunk, size.max(location.end()));
+            if u64::from(location.offset) > size {
                 return Err(Error::corrupt(format!(
                     "the journal moves a record to bytes {}..{} of chunk {}, which has {size}",
                     location.offset,

@@ -311,17 +311,20 @@ fn a_call_that_fails_is_reported_and_the_handle_stays_true() {
     }
 }
 
-/// Six records, of which the last two lie in a chunk of their own.
-fn in_two_chunks() -> (MemoryDisk, Model) {
+/// Six records, of which the last two lie in a chunk of their own, at its start or at the offset where the first chunk ends.
+fn in_two_chunks(at_start: bool) -> (MemoryDisk, Model) {
     let (disk, model) = crash::prepare(&CreateOptions::new(), &[Operation::Append(noise(1, 6, 20, 40))]);
     let mut meta = disk.content("meta.zr").unwrap();
     let mut chunk = disk.content("0.zr").unwrap();
     let place = |index: usize| 16 + 16 * index..16 + 16 * index + 4;
     let offset = |meta: &[u8], index| u32::from_le_bytes(meta[place(index)].try_into().unwrap());
     let split = offset(&meta, 4);
-    let second = chunk.split_off(split as usize);
+    let mut second = chunk.split_off(split as usize);
+    if !at_start {
+        second.splice(0..0, std::iter::repeat_n(0, split as usize));
+    }
     for index in [4, 5] {
-        let moved = offset(&meta, index) - split;
+        let moved = offset(&meta, index) - if at_start { split } else { 0 };
         meta[place(index)].copy_from_slice(&moved.to_le_bytes());
         meta[16 + 16 * index + 12] = 1;
     }
@@ -336,7 +339,7 @@ fn in_two_chunks() -> (MemoryDisk, Model) {
 
 #[test]
 fn a_kill_while_compact_leaves_a_chunk_leaves_it_used_or_gone() {
-    let (base, model) = in_two_chunks();
+    let (base, model) = in_two_chunks(true);
     for k in 1.. {
         let disk = base.fork();
         disk.inject(Fault::stop_at(k));
@@ -351,6 +354,18 @@ fn a_kill_while_compact_leaves_a_chunk_leaves_it_used_or_gone() {
             assert!(!is_used);
             break;
         }
+    }
+}
+
+#[test]
+fn compact_takes_each_record_from_its_own_chunk() {
+    for at_start in [true, false] {
+        let (disk, mut model) = in_two_chunks(at_start);
+        let mut store = crash::open_writable(&disk).unwrap();
+        store.delete(&[0]).unwrap();
+        model.delete(&[0]);
+        store.compact().unwrap();
+        model.compare(&store).unwrap();
     }
 }
 

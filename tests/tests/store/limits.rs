@@ -7,6 +7,7 @@ use std::path::Path;
 
 use loaderx_core::format::FormatVersion;
 use loaderx_core::format::check::{CheckHeader, SLOT_BYTES};
+use loaderx_core::io::memory::MemoryDisk;
 use loaderx_core::{Codec, CreateOptions, ErrorKind, OpenOptions, ReadMode, Store};
 use loaderx_tests::model::Model;
 use loaderx_tests::random::Random;
@@ -246,4 +247,22 @@ fn compact_gives_the_space_of_deleted_records_back() {
     let kept: u64 = store.stats().unwrap().stored_bytes;
     assert_eq!(fs::metadata(path.join("0.zr")).unwrap().len(), kept);
     assert!(allocated() * 5 < before, "{} of {before} bytes are still allocated", allocated());
+}
+
+#[test]
+fn runs_longer_than_a_piece_of_copying_move_whole() {
+    let records = Random::new(4).records(14, 1 << 20, 1 << 20);
+    // Into free space of as many bytes, and over bytes that are still needed.
+    for holes in [(0..7).collect::<Vec<u64>>(), vec![0]] {
+        let disk = MemoryDisk::new();
+        let mut store = CreateOptions::new().create_in(disk.directory()).unwrap();
+        let mut model = Model::default();
+        model.append(&records);
+        store.append_slices(records.iter().map(Vec::as_slice)).unwrap();
+        store.delete(&holes).unwrap();
+        model.delete(&holes);
+        store.compact().unwrap();
+        model.compare(&store).unwrap();
+        assert!(store.verify().unwrap().is_sound());
+    }
 }
