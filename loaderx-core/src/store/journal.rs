@@ -288,9 +288,7 @@ impl Journal {
                 None => {
                     let name = names::chunk(location.chunk);
                     let size = directory.open(&name, Access::Read).and_then(|file| file.size());
-                    let size = size
-                        .map_err(|error| Error::io("look at a chunk", directory.path().join(&name), error))?;
-                    size
+                    size.map_err(|error| Error::io("look at a chunk", directory.path().join(&name), error))?
                 }
             };
             // Behind the end of the file, a move may go on where the one before it has ended: no gap is filled.

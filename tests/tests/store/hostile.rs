@@ -172,9 +172,10 @@ fn a_journal_whose_bytes_are_not_those_of_its_records_is_refused_before_anything
     let (disk, model) = crash::prepare(&CreateOptions::new(), &[Operation::Append(vec![vec![3; 10]; 4])]);
     let meta = disk.content("meta.zr").unwrap();
     let before = Header::decode(meta.first_chunk().unwrap()).unwrap();
-    let location = *meta[16..].first_chunk().unwrap();
-    let entry = JournalEntry { index: 0, location, check: CheckEntry::default() };
-    for data in [9_u8, 10, 11] {
+    for (data, offset) in [(9_u8, 0_u32), (10, 0), (11, 0), (10, 41), (10, 0xf000_0000)] {
+        let mut location: [u8; 16] = *meta[16..].first_chunk().unwrap();
+        location[..4].copy_from_slice(&offset.to_le_bytes());
+        let entry = JournalEntry { index: 0, location, check: CheckEntry::default() };
         let disk = disk.fork();
         let mut header =
             JournalHeader { before, after: before, entries: 1, data: data.into(), trim: false, crc: 0 };
@@ -183,13 +184,17 @@ fn a_journal_whose_bytes_are_not_those_of_its_records_is_refused_before_anything
         header.crc = crc;
         disk.put("journal.zr", &[header.encode().to_vec(), behind].concat());
         let opened = crash::open_writable(&disk);
-        if data == 10 {
+        if (data, offset) == (10, 0) {
             assert_eq!(opened.unwrap().get(0).unwrap(), [7; 10], "a whole one is carried out");
             continue;
         }
         let error = opened.unwrap_err();
         assert!(error.is_corrupt() && error.path().unwrap().ends_with("journal.zr"), "{error}");
-        assert!(error.to_string().contains(&format!("{data} bytes for records of 10")), "{error}");
+        let expected = match offset {
+            0 => format!("{data} bytes for records of 10"),
+            _ => format!("to bytes {offset}..{} of chunk 0, which has 40", u64::from(offset) + 10),
+        };
+        assert!(error.to_string().contains(&expected), "{error}");
         assert_eq!(disk.content("meta.zr").unwrap(), meta);
         assert_eq!(disk.content("0.zr").unwrap(), model.records.concat());
     }
