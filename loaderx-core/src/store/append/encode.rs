@@ -1,19 +1,20 @@
-//! Records become stored bytes: compressed where that makes them shorter, with their checksums.
+//! Records are compressed where that makes them shorter, with the checksums of what will be stored.
 
 use std::ops::Range;
 
-use crate::codec::{self, Codec, Dictionary};
+use crate::codec::{self, Codec, Dictionary, FrameOptions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::Compression;
 
 /// Below this many bytes another thread costs more than it saves.
 const PARALLEL_BYTES: usize = 256 << 10;
 
-/// How records of one store are stored.
+/// How the records of a store that compresses become stored bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Encoder<'a> {
-    pub(super) codec: Codec,
-    pub(super) dictionary: Option<&'a Dictionary>,
+    options: FrameOptions,
+    dictionary: Option<&'a Dictionary>,
+    compression: Compression,
 }
 
 /// One encoded record.
@@ -47,14 +48,21 @@ impl Piece<'_> {
     }
 }
 
-impl Encoder<'_> {
-    /// Encodes records, on several threads if they are many bytes and have to be compressed.
+impl<'d> Encoder<'d> {
+    /// `None` if the codec stores records as they are.
+    pub(super) fn new(codec: Codec, dictionary: Option<&'d Dictionary>) -> Option<Self> {
+        let options = codec.frames()?;
+        let (dictionary, compression) = match codec {
+            Codec::ZstdDict { .. } => (dictionary, Compression::ZstdDict),
+            _ => (None, Compression::Zstd),
+        };
+        Some(Self { options, dictionary, compression })
+    }
+
+    /// Encodes records, on several threads if they are many bytes.
     pub(super) fn encode<'a>(&self, records: &[&'a [u8]]) -> Result<Vec<Part<'a>>> {
         let bytes: usize = records.iter().map(|record| record.len()).sum();
-        let threads = match self.codec {
-            Codec::Raw => 1,
-            _ => (bytes / PARALLEL_BYTES + 1).min(parallelism()).min(records.len().max(1)),
-        };
+        let threads = (bytes / PARALLEL_BYTES + 1).min(parallelism()).min(records.len().max(1));
         if threads == 1 {
             return Ok(vec![self.encode_part(records)?]);
         }
@@ -76,17 +84,9 @@ impl Encoder<'_> {
 
     fn encode_part<'a>(&self, records: &[&'a [u8]]) -> Result<Part<'a>> {
         let mut part = Part { frames: Vec::new(), pieces: Vec::with_capacity(records.len()) };
-        let Some(options) = self.codec.frames() else {
-            part.pieces.extend(records.iter().map(|record| raw(record)));
-            return Ok(part);
-        };
-        let (dictionary, compression) = match self.codec {
-            Codec::ZstdDict { .. } => (self.dictionary, Compression::ZstdDict),
-            _ => (None, Compression::Zstd),
-        };
         for &record in records {
             let start = part.frames.len();
-            let length = codec::compress(record, options, dictionary, &mut part.frames)?;
+            let length = codec::compress(record, self.options, self.dictionary, &mut part.frames)?;
             if length >= record.len() {
                 part.frames.truncate(start);
                 part.pieces.push(raw(record));
@@ -94,7 +94,12 @@ impl Encoder<'_> {
             }
             let range = start..start + length;
             let crc = crc32fast::hash(part.frames.get(range.clone()).unwrap_or_default());
-            part.pieces.push(Piece { content: record, frame: Some(range), compression, crc });
+            part.pieces.push(Piece {
+                content: record,
+                frame: Some(range),
+                compression: self.compression,
+                crc,
+            });
         }
         Ok(part)
     }
@@ -147,7 +152,7 @@ mod tests {
         let noise: Vec<u8> =
             (0..2_000_000_u32).map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes()[2] & 0x3f).collect();
         let records: Vec<&[u8]> = noise.chunks(777).collect();
-        let encoder = Encoder { codec: Codec::zstd(), dictionary: None };
+        let encoder = Encoder::new(Codec::zstd(), None).unwrap();
         let flat = |parts: &[Part<'_>]| -> Vec<(Vec<u8>, u32)> {
             parts
                 .iter()
@@ -161,7 +166,7 @@ mod tests {
 
     #[test]
     fn what_does_not_shrink_is_stored_as_it_is() {
-        let encoder = Encoder { codec: Codec::zstd(), dictionary: None };
+        let encoder = Encoder::new(Codec::zstd(), None).unwrap();
         let (short, long) = ([1_u8, 2, 3], [7_u8; 1000]);
         let parts = encoder.encode(&[&short, &long, &[]]).unwrap();
         let kinds: Vec<_> = parts[0].pieces.iter().map(|piece| piece.compression).collect();

@@ -6,6 +6,7 @@
 
 mod encode;
 mod place;
+mod records;
 
 use std::sync::PoisonError;
 
@@ -13,11 +14,9 @@ use super::Store;
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::FormatVersion;
 use crate::schema::Kind;
-use encode::Encoder;
+use encode::{Encoder, Part};
 use place::Placing;
-
-/// Content is encoded and written in portions of about this many bytes.
-const PORTION_BYTES: usize = 32 << 20;
+use records::Records;
 
 impl Store {
     /// Appends records that lie one after the other: record i is `bytes[offsets[i]..offsets[i + 1]]`, the last
@@ -41,7 +40,10 @@ impl Store {
             })?;
             records.push(record);
         }
-        self.append_records(&records)
+        // Each record ends where the next one starts, the last at the end.
+        let first = offsets.first().and_then(|&first| usize::try_from(first).ok());
+        let packed = first.and_then(|first| bytes.get(first..));
+        self.append_records(Records { slices: &records, packed })
     }
 
     /// Appends records of `record_len` bytes each that lie one after the other. Returns the index of the first.
@@ -57,7 +59,7 @@ impl Store {
             )));
         }
         let records: Vec<&[u8]> = bytes.chunks_exact(record_len).collect();
-        self.append_records(&records)
+        self.append_records(Records { slices: &records, packed: Some(bytes) })
     }
 
     /// Appends each slice as a record. Returns the index of the first.
@@ -67,32 +69,39 @@ impl Store {
     /// As [`Store::append`].
     pub fn append_slices<'a>(&self, records: impl IntoIterator<Item = &'a [u8]>) -> Result<u64> {
         let records: Vec<&[u8]> = records.into_iter().collect();
-        self.append_records(&records)
+        self.append_records(Records::scattered(&records))
     }
 
-    fn append_records(&self, records: &[&[u8]]) -> Result<u64> {
+    fn append_records(&self, records: Records<'_, '_>) -> Result<u64> {
         self.check_usable()?;
         let writer = self.writer()?;
-        self.check_lengths(records)?;
-        let encoder = Encoder { codec: self.codec, dictionary: self.dictionary.as_deref() };
-        let (first_portion, mut rest) = portion(records);
+        self.check_lengths(records.slices)?;
+        let encoder = Encoder::new(self.codec, self.dictionary.as_deref());
+        let (mut portion, mut rest) = records.portion();
         // Outside the lock, so that appends of several threads compress at the same time.
-        let encoded = encoder.encode(first_portion)?;
+        let mut encoded = encode(encoder, portion)?;
 
         let mut writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
         let first = u64::from(writer.header.length);
-        self.check_count(first, records.len())?;
-        if records.is_empty() {
+        self.check_count(first, records.slices.len())?;
+        if records.slices.is_empty() {
             return Ok(first);
         }
         let mut placing = Placing::new(&mut writer)?;
-        let mut placed = placing.place(&encoded);
-        drop(encoded);
-        while placed.is_ok() && !rest.is_empty() {
-            let (next, after) = portion(rest);
-            rest = after;
-            placed = encoder.encode(next).and_then(|encoded| placing.place(&encoded));
-        }
+        let placed = loop {
+            let placed = match encoded.take() {
+                Some(parts) => placing.place_encoded(&parts),
+                None => placing.place_raw(portion),
+            };
+            if placed.is_err() || rest.slices.is_empty() {
+                break placed;
+            }
+            (portion, rest) = rest.portion();
+            encoded = match encode(encoder, portion) {
+                Ok(encoded) => encoded,
+                Err(error) => break Err(error),
+            };
+        };
         match placed {
             Ok(()) => placing.commit().map(|()| first),
             Err(error) => {
@@ -152,24 +161,15 @@ impl Store {
     }
 }
 
+/// `None` if records are stored as they are.
+fn encode<'a>(encoder: Option<Encoder<'_>>, portion: Records<'_, 'a>) -> Result<Option<Vec<Part<'a>>>> {
+    encoder.map(|encoder| encoder.encode(portion.slices)).transpose()
+}
+
 fn with_version_hint(error: Error, version: FormatVersion) -> Error {
     match version {
         FormatVersion::V3 => error
             .with_hint("create the store with CreateOptions::format(FormatVersion::V4), which takes more"),
         FormatVersion::V4 => error,
     }
-}
-
-/// The first records of about [`PORTION_BYTES`], at least one, and the others.
-fn portion<'s, 'a>(records: &'s [&'a [u8]]) -> (&'s [&'a [u8]], &'s [&'a [u8]]) {
-    let mut bytes = 0;
-    let count = records
-        .iter()
-        .take_while(|record| {
-            let fits = bytes < PORTION_BYTES;
-            bytes += record.len();
-            fits
-        })
-        .count();
-    records.split_at(count)
 }
