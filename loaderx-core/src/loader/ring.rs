@@ -6,9 +6,12 @@ use std::time::{Duration, Instant};
 
 use super::protocol::{Claim, Grant, Protocol, Take, Ticket, Wake, Who};
 
-/// How often the consumer looks for its step before it sleeps: a few microseconds, about what falling asleep
-/// and being woken costs.
-const SPINS: u32 = 100;
+/// How long the consumer looks for its step before it sleeps, where a core is left for it: waking a sleeping thread
+/// costs both sides some 15 us, so this much is never wasted for long.
+const LOOK: Duration = Duration::from_micros(60);
+
+/// How long it looks where the workers need every core, or where the last step took longer than a look.
+const GLANCE: Duration = Duration::from_micros(5);
 
 /// An ordered queue of finished steps with many producers and one consumer.
 ///
@@ -18,7 +21,9 @@ pub(super) struct Ring<C, T> {
     state: Mutex<State<C, T>>,
     /// A hint for the spinning consumer; the truth is behind the lock.
     head_is_ready: AtomicBool,
-    spins: u32,
+    spare: Spare,
+    /// Whether the consumer's last wait was much longer than a look: the next will be too.
+    slow: AtomicBool,
     consumer: Condvar,
     claimers: Condvar,
     granters: Condvar,
@@ -33,6 +38,17 @@ struct State<C, T> {
     peak_bytes: u64,
     /// Time that workers slept because the consumer had enough.
     starved: Duration,
+}
+
+/// What the consumer may spend on looking.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Spare {
+    /// One core: nothing can happen while the consumer looks.
+    Nothing,
+    /// The workers use every core.
+    Little,
+    /// There is a core that no worker uses.
+    Core,
 }
 
 /// What a ring looks like at one moment.
@@ -52,14 +68,26 @@ pub(super) struct Claimed<C> {
 }
 
 impl<C: Clone, T> Ring<C, T> {
-    pub(super) fn new(slots: usize, byte_limit: u64, course: C, start: u64, end: u64) -> Self {
+    /// A ring for `producers` workers.
+    pub(super) fn new(
+        producers: usize,
+        slots: usize,
+        byte_limit: u64,
+        course: C,
+        start: u64,
+        end: u64,
+    ) -> Self {
         let protocol = Protocol::new(slots, byte_limit, start, end);
-        let alone = std::thread::available_parallelism().is_ok_and(|cores| cores.get() == 1);
+        let spare = match std::thread::available_parallelism().map_or(1, usize::from) {
+            1 => Spare::Nothing,
+            cores if producers < cores => Spare::Core,
+            _ => Spare::Little,
+        };
         Self {
             head_is_ready: AtomicBool::new(protocol.head_is_ready()),
             state: Mutex::new(State { protocol, course, workers: 0, peak_bytes: 0, starved: Duration::ZERO }),
-            // On one core nothing can happen while the consumer spins.
-            spins: if alone { 0 } else { SPINS },
+            spare,
+            slow: AtomicBool::new(false),
             consumer: Condvar::new(),
             claimers: Condvar::new(),
             granters: Condvar::new(),
@@ -152,11 +180,9 @@ impl<C: Clone, T> Ring<C, T> {
 
     /// Waits for the step at the head and takes it.
     pub(super) fn take(&self) -> Take<T> {
-        for _ in 0..self.spins {
-            if self.head_is_ready.load(Ordering::Acquire) {
-                break;
-            }
-            std::hint::spin_loop();
+        let since = (!self.head_is_ready.load(Ordering::Acquire)).then(Instant::now);
+        if let Some(since) = since {
+            self.look(since);
         }
         let mut state = self.lock();
         loop {
@@ -170,7 +196,27 @@ impl<C: Clone, T> Ring<C, T> {
             self.head_is_ready.store(state.protocol.head_is_ready(), Ordering::Release);
             drop(state);
             self.wake(wake);
+            if let Some(since) = since {
+                self.slow.store(since.elapsed() > 2 * LOOK, Ordering::Relaxed);
+            }
             return answer;
+        }
+    }
+
+    /// Looks for the head's step for a while, so that a step which comes soon finds the consumer awake.
+    fn look(&self, since: Instant) {
+        let patience = match self.spare {
+            Spare::Nothing => return,
+            Spare::Core if !self.slow.load(Ordering::Relaxed) => LOOK,
+            _ => GLANCE,
+        };
+        while since.elapsed() < patience {
+            for _ in 0..16 {
+                if self.head_is_ready.load(Ordering::Acquire) {
+                    return;
+                }
+                std::hint::spin_loop();
+            }
         }
     }
 

@@ -40,7 +40,8 @@ impl<T: Send + 'static> Workers<T> {
         start: u64,
         end: u64,
     ) -> Result<Self> {
-        let ring = Arc::new(Ring::new(limits.prefetch, limits.max_bytes, sampler, start, end));
+        let ring =
+            Arc::new(Ring::new(limits.workers, limits.prefetch, limits.max_bytes, sampler, start, end));
         let mut workers = Self { ring, threads: Vec::new(), process: std::process::id() };
         let ahead = (limits.workers as u64).saturating_sub(1) + LEAD;
         for number in 0..limits.workers {
