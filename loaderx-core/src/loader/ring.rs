@@ -11,7 +11,7 @@ use super::protocol::{Claim, Grant, Protocol, Take, Ticket, Wake, Who};
 const LOOK: Duration = Duration::from_micros(60);
 
 /// How long it looks where the workers need every core, or where the last step took longer than a look.
-const GLANCE: Duration = Duration::from_micros(5);
+const GLANCE: Duration = Duration::from_micros(1);
 
 /// An ordered queue of finished steps with many producers and one consumer.
 ///
