@@ -1,7 +1,7 @@
 //! loaderx beside the other ways to feed training: the same data, the same batches, one run.
 //!
 //! Every system does a short burst of batches in turn, round after round, so that a slow phase of the machine
-//! hits all of them. Each first proves that it delivers the same bytes as the others.
+//! hits all of them.
 
 mod data;
 mod harness;
