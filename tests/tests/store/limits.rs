@@ -125,6 +125,31 @@ fn a_record_that_would_end_at_the_last_byte_of_a_chunk_starts_the_next() {
 }
 
 #[test]
+fn packed_records_that_cross_the_end_of_a_chunk_are_whole_on_both_sides() {
+    // Few records and many, so that the end comes before and after the first write of a run.
+    for (count, room) in [(20, 6000), (2000, 900_000)] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        drop(create(&path, FormatVersion::V4));
+        move_frontier(&path, 0, (GIB_4 - room) as u32);
+        let store = Store::open_writable(&path).unwrap();
+        let bytes = Random::new(room).record(count * 784);
+        store.append_fixed(&bytes, 784).unwrap();
+        // Bytes in front of the first offset belong to no record.
+        store.append(&bytes, &[10, 500, 500 + count as u64]).unwrap();
+        drop(store);
+        assert!(path.join("1.zr").exists());
+        let store = OpenOptions::new().verify(true).open(&path).unwrap();
+        let mut expected: Vec<&[u8]> = bytes.chunks(784).collect();
+        expected.extend([&bytes[10..500], &bytes[500..500 + count], &bytes[500 + count..]]);
+        assert_eq!(store.len(), expected.len() as u64);
+        for (index, record) in (0..).zip(expected) {
+            assert_eq!(store.get(index).unwrap(), record, "record {index} of {count}");
+        }
+    }
+}
+
+#[test]
 fn records_on_both_sides_of_4_gib_are_gathered_deleted_and_compacted() {
     for format in [FormatVersion::V3, FormatVersion::V4] {
         let dir = tempfile::tempdir().unwrap();
