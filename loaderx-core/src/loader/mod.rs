@@ -85,6 +85,7 @@ mod readahead;
 mod ring;
 mod state;
 mod stats;
+mod sync;
 mod worker;
 
 pub use batch::{Batch, Skipped};

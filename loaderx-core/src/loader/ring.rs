@@ -1,10 +1,13 @@
 //! The hand-over with threads: [`Protocol`] behind a lock, and the waiting and waking that it asks for.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use super::protocol::{Claim, Grant, Protocol, Take, Ticket, Wake, Who};
+use super::sync::{
+    AtomicBool, Condvar, Instant, Mutex, MutexGuard, READS_A_ROUND, available_parallelism, spin_loop,
+};
 
 /// How long the consumer looks for its step before it sleeps, where a core is left for it: waking a sleeping thread
 /// costs both sides some 15 us, so this much is never wasted for long.
@@ -78,7 +81,7 @@ impl<C: Clone, T> Ring<C, T> {
         end: u64,
     ) -> Self {
         let protocol = Protocol::new(slots, byte_limit, start, end);
-        let spare = match std::thread::available_parallelism().map_or(1, usize::from) {
+        let spare = match available_parallelism().map_or(1, usize::from) {
             1 => Spare::Nothing,
             cores if producers < cores => Spare::Core,
             _ => Spare::Little,
@@ -117,14 +120,14 @@ impl<C: Clone, T> Ring<C, T> {
     /// Waits for a step to work on; `None` when the ring is closed.
     pub(super) fn claim(&self) -> Option<Claimed<C>> {
         let mut state = self.lock();
-        let mut since = None;
+        let mut since: Option<Instant> = None;
         loop {
             let (answer, wake) = state.protocol.claim();
             match answer {
                 Claim::Closed => return None,
                 Claim::Step(ticket) => {
                     if let Some(since) = since {
-                        state.starved += Instant::now().duration_since(since);
+                        state.starved += since.elapsed();
                     }
                     let course = state.course.clone();
                     drop(state);
@@ -144,13 +147,13 @@ impl<C: Clone, T> Ring<C, T> {
     /// Waits until the step of `ticket` may hold `bytes`; `None` when it is not wanted any more.
     pub(super) fn grant(&self, mut ticket: Ticket, bytes: u64) -> Option<Ticket> {
         let mut state = self.lock();
-        let mut since = None;
+        let mut since: Option<Instant> = None;
         loop {
             let (answer, wake) = state.protocol.grant(&mut ticket, bytes);
             match answer {
                 Grant::Granted => {
                     if let Some(since) = since {
-                        state.starved += Instant::now().duration_since(since);
+                        state.starved += since.elapsed();
                     }
                     state.peak_bytes = state.peak_bytes.max(state.protocol.bytes());
                     drop(state);
@@ -197,7 +200,7 @@ impl<C: Clone, T> Ring<C, T> {
             drop(state);
             self.wake(wake);
             if let Some(since) = since {
-                self.slow.store(since.elapsed() > 2 * LOOK, Ordering::Relaxed);
+                self.slow.store(is_slow(since.elapsed()), Ordering::Relaxed);
             }
             return answer;
         }
@@ -205,17 +208,16 @@ impl<C: Clone, T> Ring<C, T> {
 
     /// Looks for the head's step for a while, so that a step which comes soon finds the consumer awake.
     fn look(&self, since: Instant) {
-        let patience = match self.spare {
-            Spare::Nothing => return,
-            Spare::Core if !self.slow.load(Ordering::Relaxed) => LOOK,
-            _ => GLANCE,
-        };
-        while since.elapsed() < patience {
-            for _ in 0..16 {
+        let Some(patience) = patience(self.spare, self.slow.load(Ordering::Relaxed)) else { return };
+        loop {
+            for _ in 0..READS_A_ROUND {
                 if self.head_is_ready.load(Ordering::Acquire) {
                     return;
                 }
-                std::hint::spin_loop();
+                spin_loop();
+            }
+            if since.elapsed() >= patience {
+                return;
             }
         }
     }
@@ -279,4 +281,98 @@ impl<C: Clone, T> Ring<C, T> {
 
 fn answer_is_wait<T>(answer: &Take<T>) -> bool {
     matches!(answer, Take::Wait)
+}
+
+/// How long the consumer looks before it sleeps; `slow`: its last wait was a slow one.
+fn patience(spare: Spare, slow: bool) -> Option<Duration> {
+    match (spare, slow) {
+        (Spare::Nothing, _) => None,
+        (Spare::Core, false) => Some(LOOK),
+        _ => Some(GLANCE),
+    }
+}
+
+/// Whether after a wait of this long the next one, too, will be longer than a look.
+fn is_slow(waited: Duration) -> bool {
+    waited > 2 * LOOK
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    fn ring(slots: usize) -> Ring<(), u64> {
+        Ring::new(1, slots, u64::MAX, (), 0, 100_000)
+    }
+
+    /// What a worker does for one step.
+    fn work(ring: &Ring<(), u64>) {
+        let ticket = ring.grant(ring.claim().unwrap().ticket, 8).unwrap();
+        let step = ticket.step();
+        ring.deliver(ticket, step);
+    }
+
+    fn flag(ring: &Ring<(), u64>) -> bool {
+        ring.head_is_ready.load(Ordering::Acquire)
+    }
+
+    #[test]
+    fn the_flag_says_after_every_change_whether_a_take_would_wait() {
+        let ring = ring(2);
+        assert!(!flag(&ring), "nothing is there");
+        work(&ring);
+        assert!(flag(&ring), "a step was delivered");
+        work(&ring);
+        assert_eq!(ring.take(), Take::Step(0));
+        assert!(flag(&ring), "another is behind the one that was taken");
+        assert_eq!(ring.take(), Take::Step(1));
+        assert!(!flag(&ring), "the last was taken");
+        work(&ring);
+        ring.seek((), 7, 9);
+        assert!(!flag(&ring), "a seek threw away what was there");
+        ring.seek((), 9, 9);
+        assert!(flag(&ring), "the end is there at once");
+        ring.seek((), 0, 9);
+        ring.leave(true);
+        assert!(flag(&ring), "a lost step is not waited for");
+    }
+
+    #[test]
+    fn the_consumer_looks_long_only_where_a_core_is_left_and_the_last_wait_was_short() {
+        assert_eq!(patience(Spare::Nothing, false), None);
+        assert_eq!(patience(Spare::Core, false), Some(LOOK));
+        assert_eq!(patience(Spare::Core, true), Some(GLANCE));
+        assert_eq!(patience(Spare::Little, false), Some(GLANCE));
+        assert!(!is_slow(LOOK) && is_slow(3 * LOOK));
+    }
+
+    #[test]
+    fn a_long_wait_is_remembered_until_a_short_one() {
+        let ring = ring(1);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ring.lock().protocol.idle_consumer {
+                    thread::yield_now();
+                }
+                thread::sleep(20 * LOOK);
+                work(&ring);
+            });
+            assert_eq!(ring.take(), Take::Step(0));
+        });
+        assert!(ring.slow.load(Ordering::Relaxed), "the consumer had slept for 20 looks");
+        work(&ring);
+        assert_eq!(ring.take(), Take::Step(1));
+        assert!(ring.slow.load(Ordering::Relaxed), "a take that does not wait says nothing of waits");
+        // With the flag hidden a take looks in vain, and finds the step behind the lock: a short wait, unless this
+        // thread happens to lose its core just then.
+        let forgotten = (2..1000).any(|step| {
+            work(&ring);
+            ring.head_is_ready.store(false, Ordering::Release);
+            assert_eq!(ring.take(), Take::Step(step));
+            !ring.slow.load(Ordering::Relaxed)
+        });
+        assert!(forgotten, "a short wait makes the next look long again");
+    }
 }

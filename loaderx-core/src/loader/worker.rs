@@ -157,3 +157,7 @@ impl<T> Drop for Presence<T> {
         self.ring.leave(!self.ended);
     }
 }
+
+#[cfg(all(loom, test))]
+#[path = "worker_loom.rs"]
+mod loom_model;
