@@ -189,3 +189,54 @@ fn panic_text(payload: &(dyn Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no message")
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::buffer::Vecs;
+
+    /// Three steps, of which the second cannot be drawn; notes what is asked of it.
+    #[derive(Default)]
+    struct Shaky(Mutex<Vec<u64>>);
+
+    impl Sampler for Shaky {
+        fn len(&self) -> u64 {
+            3
+        }
+
+        fn batch_size(&self) -> usize {
+            1
+        }
+
+        fn draw_slice(&self, step: u64, _positions: Range<usize>, out: &mut Vec<u64>) {
+            self.0.lock().unwrap().push(step);
+            assert_ne!(step, 1, "shaken");
+            out.clear();
+        }
+
+        fn steps(&self) -> Option<u64> {
+            Some(3)
+        }
+
+        fn describe(&self) -> String {
+            "shaky".into()
+        }
+    }
+
+    #[test]
+    fn asking_ahead_passes_over_what_panics_and_ends_with_the_sampler() {
+        let plan = Plan {
+            names: Arc::new([]),
+            sources: Vec::new(),
+            seed: 0,
+            on_damage: OnDamage::Error,
+            memory: Arc::new(Vecs),
+            transform: Arc::new(Ok),
+        };
+        let sampler = Shaky::default();
+        plan.advise(&sampler, 0..5);
+        assert_eq!(*sampler.0.lock().unwrap(), [0, 1, 2]);
+    }
+}
