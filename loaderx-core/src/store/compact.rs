@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::format::check::CheckEntry;
 use crate::format::journal::JournalEntry;
 use crate::format::{CHUNK_BYTES, Compression, Header, Location};
+use crate::io::Access;
 
 /// What a compaction has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -150,6 +151,7 @@ impl Store {
                 report.bytes_moved += u64::from(length);
             }
         }
+        self.make_missing_chunks(&sizes, frontier.chunk)?;
         let mut rest = pending.as_slice();
         while !rest.is_empty() {
             rest = self.step(&snapshot, rest, limits)?;
@@ -164,6 +166,21 @@ impl Store {
         }
         report.bytes_after = self.chunk_sizes()?.iter().map(|(_, size)| size).sum();
         Ok(report)
+    }
+
+    /// Makes the chunks up to `last` that are not there, which no record misses: records are to move into them, and a
+    /// journal that names a chunk is void without it.
+    fn make_missing_chunks(&self, sizes: &[(u16, u64)], last: u16) -> Result<()> {
+        let is_missing = |chunk: &u16| sizes.binary_search_by_key(chunk, |&(chunk, _)| chunk).is_err();
+        let writer = self.writer()?.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut made = false;
+        for chunk in (0..=last).filter(is_missing) {
+            let name = names::chunk(chunk);
+            let file = self.directory.open(&name, Access::Create);
+            file.map_err(|error| Error::io("make a chunk", self.file(&name), error))?;
+            made = true;
+        }
+        if made { writer.sync_names() } else { Ok(()) }
     }
 
     /// Moves the first records of `moves`; returns those that are left.

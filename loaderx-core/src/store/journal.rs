@@ -288,7 +288,13 @@ impl Journal {
                 None => {
                     let name = names::chunk(location.chunk);
                     let size = directory.open(&name, Access::Read).and_then(|file| file.size());
-                    size.map_err(|error| Error::io("look at a chunk", directory.path().join(&name), error))?
+                    size.map_err(|error| match error.kind() {
+                        std::io::ErrorKind::NotFound => {
+                            Error::corrupt(format!("the journal moves records into {name}, which is missing"))
+                                .with_hint("put it back from a copy; or repair() puts the journal aside")
+                        }
+                        _ => Error::io("look at a chunk", directory.path().join(&name), error),
+                    })?
                 }
             };
             // Behind the end of the file, a move may go on where the one before it has ended: no gap is filled.

@@ -8,6 +8,7 @@ mod frontier;
 mod golden;
 mod hostile;
 mod limits;
+mod missing_chunk;
 mod model;
 mod operations;
 mod truncation;
