@@ -209,6 +209,7 @@ mod tests {
         assert_eq!(error.kind(), ErrorKind::Unsupported);
         assert!(error.to_string().contains("version 5"), "{error}");
         assert!(changed(6, &5000_u16.to_le_bytes()).unwrap_err().is_corrupt());
+        assert!(changed(6, &4096_u16.to_le_bytes()).unwrap_err().is_corrupt());
         assert!(changed(6, &4095_u16.to_le_bytes()).is_ok());
         assert!(changed(12, &((1_u32 << 24) + 1).to_le_bytes()).unwrap_err().is_corrupt());
         assert!(changed(12, &(1_u32 << 24).to_le_bytes()).is_ok());

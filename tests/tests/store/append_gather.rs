@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use loaderx_core::format::FormatVersion;
 use loaderx_core::io::{Directory, memory::MemoryDisk};
-use loaderx_core::{Codec, CreateOptions, ErrorKind, Literals, OpenOptions, ReadMode, Store};
+use loaderx_core::{Codec, CreateOptions, DType, ErrorKind, Literals, OpenOptions, ReadMode, Schema, Store};
 use loaderx_tests::random::Random;
 use proptest::prelude::*;
 
@@ -126,6 +126,38 @@ fn records_at_the_limit_work_and_one_over_is_refused_before_anything_is_written(
     assert!(error.to_string().contains("1048577"), "{error}");
     assert_eq!(std::fs::metadata(dir.path().join("0.zr")).unwrap().len(), before);
     assert_eq!(store.len(), 1);
+}
+
+#[test]
+fn a_record_of_another_length_than_the_schema_s_is_refused_before_anything_is_written() {
+    let dense = Schema::dense(DType::F32, &[2, 3]).unwrap();
+    let ragged = Schema::ragged(DType::U16, &[2]).unwrap();
+    for (schema, good, bad) in
+        [(dense, vec![24], vec![4, 23, 25, 48]), (ragged, vec![4, 40], vec![1, 2, 6, 39])]
+    {
+        let disk = MemoryDisk::new();
+        let options = CreateOptions::new().schema(schema).codec(Codec::zstd());
+        let store = options.create_in(disk.directory()).unwrap();
+        for length in &good {
+            store.append_slices([vec![1; *length].as_slice()]).unwrap();
+        }
+        let before = (disk.content("0.zr"), disk.content("meta.zr"));
+        for length in bad {
+            let right = vec![2; good[0]];
+            let error = store.append_slices([right.as_slice(), &vec![3; length]]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::SchemaMismatch, "{error}");
+            assert!(
+                error.to_string().contains(&format!("record 1 of this append has {length} bytes")),
+                "{error}"
+            );
+            assert_eq!(
+                store.append_fixed(&vec![3; length], length).unwrap_err().kind(),
+                ErrorKind::SchemaMismatch
+            );
+            assert!((disk.content("0.zr"), disk.content("meta.zr")) == before, "{length}");
+            assert_eq!(store.len(), good.len() as u64);
+        }
+    }
 }
 
 #[test]

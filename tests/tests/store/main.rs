@@ -3,6 +3,7 @@
 mod append_gather;
 mod bit_flips;
 mod crash;
+mod failed_append;
 mod format_document;
 mod frontier;
 mod golden;
@@ -11,5 +12,6 @@ mod limits;
 mod missing_chunk;
 mod model;
 mod operations;
+mod recovery;
 mod truncation;
 mod verify_repair;

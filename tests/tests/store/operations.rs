@@ -321,3 +321,60 @@ fn records_that_share_their_bytes_move_once_and_stay_twins() {
         assert_eq!(disk.content("0.zr").unwrap().len(), distinct);
     }
 }
+
+/// Changes the table entry of a record: its offset and its lengths, raw.
+fn set_place(disk: &MemoryDisk, index: usize, offset: u32, length: u32) {
+    let mut meta = disk.content("meta.zr").unwrap();
+    for (field, value) in [offset, length, length].into_iter().enumerate() {
+        meta[16 + 16 * index + 4 * field..][..4].copy_from_slice(&value.to_le_bytes());
+    }
+    disk.put("meta.zr", &meta);
+}
+
+#[test]
+fn compact_refuses_records_that_share_some_of_their_bytes_and_changes_nothing() {
+    // Over the end of the one before, within it, from its start on, and over all of several.
+    for (offset, length) in [(90, 20), (65, 5), (50, 10), (50, 150)] {
+        let disk = MemoryDisk::new();
+        let mut store = create(&disk, 0, FormatVersion::V3);
+        let records: Model = (1..9).map(|byte| vec![byte; 50]).collect();
+        store.append_slices(records.iter().map(Vec::as_slice)).unwrap();
+        store.delete(&[0]).unwrap();
+        drop(store);
+        set_place(&disk, 2, offset, length);
+        let mut store = OpenOptions::new().writable(true).open_in(disk.directory()).unwrap();
+        let before = (disk.content("0.zr"), disk.content("meta.zr"));
+        let error = store.compact().unwrap_err();
+        assert!(error.is_corrupt(), "{error}");
+        assert!(error.to_string().contains("overlaps another record"), "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("nothing was changed")), "{error}");
+        assert!((disk.content("0.zr"), disk.content("meta.zr")) == before, "{offset}, {length}");
+        // The handle goes on.
+        store.append_fixed(b"more", 4).unwrap();
+        assert_eq!(store.get(1).unwrap(), records[1]);
+    }
+}
+
+#[test]
+fn compact_gives_no_checksum_to_a_record_that_has_none() {
+    let records: Model = (1..9).map(|byte| vec![byte; 50]).collect();
+    for copied in [0, 1 << 20] {
+        let disk = MemoryDisk::new();
+        let store = create(&disk, 0, FormatVersion::V3);
+        store.append_slices(records.iter().map(Vec::as_slice)).unwrap();
+        drop(store);
+        // As a store of Python; then two records of ours, which have one.
+        disk.directory().remove("check.zr").unwrap();
+        let mut store = OpenOptions::new().writable(true).open_in(disk.directory()).unwrap();
+        store.append_fixed(&[77; 100], 50).unwrap();
+        store.delete(&[0, 1]).unwrap();
+        let expected = content(&store);
+        store.compact_with_steps(copied, 1 << 20, 100).unwrap();
+        assert_eq!(content(&store), expected);
+        drop(store);
+        let store = OpenOptions::new().verify(true).open_in(disk.directory()).unwrap();
+        assert_eq!(content(&store), expected);
+        let report = store.verify().unwrap();
+        assert_eq!((report.checked, report.unchecked, report.fault_count), (2, 6, 0), "{:?}", report.faults);
+    }
+}

@@ -3,7 +3,7 @@
 
 use loaderx_core::io::memory::MemoryDisk;
 use loaderx_core::store::{FaultKind, Training, repair_in, train_dictionary};
-use loaderx_core::{Codec, CreateOptions, ErrorKind, OpenOptions, Store};
+use loaderx_core::{Codec, CreateOptions, DType, ErrorKind, OpenOptions, Schema, Store};
 use loaderx_tests::random::Random;
 
 fn records() -> Vec<Vec<u8>> {
@@ -168,6 +168,34 @@ fn records_that_another_program_moved_are_unchecked_and_no_false_alarm() {
     drop(store);
     assert_eq!(repair_in(disk.directory()).unwrap().sealed, 1);
     assert_eq!(reader(&disk, true).verify().unwrap().checked, 19);
+}
+
+#[test]
+fn a_record_of_another_length_than_the_schema_s_is_a_fault_and_no_damage() {
+    let of = |schema: Schema| CreateOptions::new().schema(schema);
+    for (schema, right, wrong) in
+        [(Schema::dense(DType::U8, &[8]).unwrap(), 8, 7), (Schema::ragged(DType::F32, &[]).unwrap(), 8, 6)]
+    {
+        let disk = MemoryDisk::new();
+        let store = of(schema).create_in(disk.directory()).unwrap();
+        store.append_fixed(&[1; 80], right).unwrap();
+        drop(store);
+        // As another program may have replaced record 4: sound bytes, and not what the schema says.
+        let mut meta = disk.content("meta.zr").unwrap();
+        for field in [4, 8] {
+            meta[16 + 16 * 4 + field] = wrong;
+        }
+        disk.put("meta.zr", &meta);
+        disk.put("check.zr", b"");
+        let report = reader(&disk, false).verify().unwrap();
+        let faults: Vec<_> = report.faults.iter().map(|fault| (fault.kind, fault.record)).collect();
+        assert_eq!(faults, [(FaultKind::Checks, None), (FaultKind::Schema, Some(4))], "{:?}", report.faults);
+        assert!(report.faults[1].detail.contains(&format!("the record has {wrong} bytes")));
+        // It is named, and not taken out.
+        let report = repair_in(disk.directory()).unwrap();
+        assert_eq!((report.records, report.removed.len()), (10, 0), "{report:?}");
+        assert!(report.faults.iter().any(|fault| fault.kind == FaultKind::Schema));
+    }
 }
 
 #[test]
