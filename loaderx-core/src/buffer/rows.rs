@@ -53,9 +53,28 @@ pub fn fill<'a>(
             room.len()
         )));
     }
+    fill_places(room, rows, |row| row * row_bytes, threads, write)
+}
+
+/// As [`fill`], for rows that each have their own length: row i is `room[place(i)..place(i + 1)]`.
+///
+/// # Errors
+///
+/// As [`fill`]; and when the places of 0 to `rows` do not ascend from 0 to the length of `room`.
+///
+/// # Panics
+///
+/// As [`fill`].
+pub fn fill_places<'a>(
+    room: &'a mut [MaybeUninit<u8>],
+    rows: usize,
+    place: impl Fn(usize) -> usize + Sync,
+    threads: usize,
+    write: impl for<'b> Fn(Range<usize>, &'b mut [MaybeUninit<u8>]) -> Result<&'b mut [u8]> + Sync,
+) -> Result<&'a mut [u8]> {
     let blocks = threads.max(1).saturating_mul(BLOCKS_PER_THREAD);
     let block_rows = if threads <= 1 { rows.max(1) } else { rows.div_ceil(blocks).max(1) };
-    let queue = Mutex::new(Blocks { rest: &mut *room, next: 0, rows, row_bytes, block_rows });
+    let queue = Mutex::new(Blocks { rest: &mut *room, next: 0, rows, place: &place, block_rows });
     let stop = AtomicBool::new(false);
     let mut failures = Vec::new();
     let started = Instant::now();
@@ -98,21 +117,21 @@ pub fn fill<'a>(
 }
 
 /// The rows that no thread has taken yet.
-struct Blocks<'a> {
+struct Blocks<'a, P> {
     rest: &'a mut [MaybeUninit<u8>],
     next: usize,
     rows: usize,
-    row_bytes: usize,
+    place: P,
     block_rows: usize,
 }
 
-impl<'a> Blocks<'a> {
+impl<'a, P: Fn(usize) -> usize> Blocks<'a, P> {
     fn take(&mut self) -> Option<(Range<usize>, &'a mut [MaybeUninit<u8>])> {
         if self.next >= self.rows {
             return None;
         }
         let end = (self.next + self.block_rows).min(self.rows);
-        let bytes = (end - self.next) * self.row_bytes;
+        let bytes = (self.place)(end).checked_sub((self.place)(self.next))?;
         let (block, rest) = std::mem::take(&mut self.rest).split_at_mut_checked(bytes)?;
         self.rest = rest;
         let range = self.next..end;
@@ -124,8 +143,9 @@ impl<'a> Blocks<'a> {
 type Failure = (usize, Error);
 
 /// Writes one block; whether there was one.
-fn one_block<F>(queue: &Mutex<Blocks<'_>>, write: &F) -> Result<bool, Failure>
+fn one_block<P, F>(queue: &Mutex<Blocks<'_, P>>, write: &F) -> Result<bool, Failure>
 where
+    P: Fn(usize) -> usize,
     F: for<'b> Fn(Range<usize>, &'b mut [MaybeUninit<u8>]) -> Result<&'b mut [u8]>,
 {
     let block = queue.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -139,8 +159,9 @@ where
     Ok(true)
 }
 
-fn run<F>(queue: &Mutex<Blocks<'_>>, stop: &AtomicBool, write: &F) -> Option<Failure>
+fn run<P, F>(queue: &Mutex<Blocks<'_, P>>, stop: &AtomicBool, write: &F) -> Option<Failure>
 where
+    P: Fn(usize) -> usize,
     F: for<'b> Fn(Range<usize>, &'b mut [MaybeUninit<u8>]) -> Result<&'b mut [u8]>,
 {
     let _stop_others_on_panic = StopOnDrop { stop, armed: thread::panicking };

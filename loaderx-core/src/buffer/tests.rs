@@ -186,6 +186,30 @@ fn rows_are_each_written_once_whatever_the_number_of_threads() {
 }
 
 #[test]
+fn rows_of_their_own_lengths_are_each_written_once_and_must_cover_the_memory() {
+    const PLACES: [usize; 8] = [0, 0, 5, 6, 6, 106, 400, 400];
+    let length = |row: usize| PLACES[row + 1] - PLACES[row];
+    let filled = |bytes: usize, threads: usize, place: fn(usize) -> usize| {
+        let mut room = vec![MaybeUninit::uninit(); bytes];
+        rows::fill_places(&mut room, PLACES.len() - 1, place, threads, |range, room| {
+            std::thread::sleep(std::time::Duration::from_micros(300)); // slow enough that helpers are started
+            let mut filler = Filler::new(room);
+            range.into_iter().try_for_each(|row| filler.repeat(&[low_byte(row)], length(row)))?;
+            filler.finish()
+        })
+        .map(|bytes| bytes.to_vec())
+    };
+    let expected: Vec<u8> = (0..PLACES.len() - 1).flat_map(|row| vec![low_byte(row); length(row)]).collect();
+    for threads in [0, 1, 2, 5] {
+        assert_eq!(filled(400, threads, |row| PLACES[row]).unwrap(), expected);
+        for bytes in [0, 399, 401] {
+            assert!(filled(bytes, threads, |row| PLACES[row]).is_err(), "{bytes} bytes, {threads} threads");
+        }
+    }
+    assert!(filled(400, 2, |row| if row == 3 { 450 } else { PLACES[row] }).is_err());
+}
+
+#[test]
 fn the_lowest_failing_row_is_reported_whatever_the_number_of_threads() {
     for threads in [1, 2, 4] {
         let mut room = vec![MaybeUninit::uninit(); 1000];

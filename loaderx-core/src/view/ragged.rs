@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::convert::Conversion;
 use super::typed::Typed;
 use super::{Column, RaggedBatch, Request, Source};
-use crate::buffer::Filler;
+use crate::buffer::{Filler, rows};
 use crate::dtype::DType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::schema::{Kind, Schema};
@@ -151,19 +151,49 @@ impl Ragged {
         }
         let room = request.memory.room(self.dtype(), bytes / self.records.schema.dtype().size())?;
         let values = room.fill(|room| {
-            if !self.conversion.is_none() {
-                return self.gather_converted(request.indices, room);
+            let written = if request.threads > 1 {
+                self.gather_with_threads(request, &places, room)?
+            } else {
+                self.gather_block(request.indices, &places, room)?
+            };
+            if self.conversion.is_none() {
+                self.records.check_truth(request.indices, written, |at| {
+                    places.partition_point(|&place| place <= at).saturating_sub(1)
+                })?;
             }
-            let written = self.records.store.gather_at(request.indices, &places, room)?;
-            self.records.check_truth(request.indices, written, |at| {
-                places.partition_point(|&place| place <= at).saturating_sub(1)
-            })?;
             Ok(written)
         })?;
         RaggedBatch::from_parts(values, offsets, self.item_shape().to_vec())
     }
 
-    fn gather_converted<'a>(&self, indices: &[u64], room: &'a mut [MaybeUninit<u8>]) -> Result<&'a mut [u8]> {
+    /// Gathers the records into `room`; record i is the stored bytes `places[i]..places[i + 1]` of the batch.
+    fn gather_with_threads<'a>(
+        &self,
+        request: &Request<'_>,
+        places: &[usize],
+        room: &'a mut [MaybeUninit<u8>],
+    ) -> Result<&'a mut [u8]> {
+        let (from, to) = (self.records.schema.dtype().size(), self.dtype().size());
+        let place = |record: usize| places.get(record).map_or(0, |&bytes| bytes / from * to);
+        rows::fill_places(room, request.indices.len(), place, request.threads, |range, block| {
+            let indices = request.indices.get(range.clone()).unwrap_or(&[]);
+            let ends = places.get(range.start..=range.end).unwrap_or(&[0]);
+            let first = ends.first().copied().unwrap_or(0);
+            let places: Vec<usize> = ends.iter().map(|&end| end - first).collect();
+            self.gather_block(indices, &places, block)
+        })
+    }
+
+    /// As [`Self::gather_with_threads`], alone.
+    fn gather_block<'a>(
+        &self,
+        indices: &[u64],
+        places: &[usize],
+        room: &'a mut [MaybeUninit<u8>],
+    ) -> Result<&'a mut [u8]> {
+        if self.conversion.is_none() {
+            return self.records.store.gather_at(indices, places, room);
+        }
         let mut filler = Filler::new(room);
         self.records.store.visit(indices, |at, stored| {
             self.conversion.write(stored, &mut filler).map_err(|error| {

@@ -31,6 +31,39 @@ fn records_of_rows_keep_their_row_shape() {
 }
 
 #[test]
+fn several_threads_make_the_same_ragged_batch_and_fail_alike() {
+    // Long enough that threads are started when they decode; every fifth record is empty.
+    let records: Vec<Vec<u16>> =
+        (0..2000_u16).map(|i| (0..i % 5 * 173 + u16::from(i % 3 == 0)).map(|at| at ^ i).collect()).collect();
+    let indices: Vec<u64> = (0..1777).map(|i| i * 7919 % 2000).collect();
+    let beyond: Vec<u64> = indices.iter().map(|&index| index + 1).collect();
+    for codec in [Codec::Raw, Codec::zstd()] {
+        let (_dir, stored) = store(&records, codec);
+        for (view, dtype) in [(stored.clone(), DType::U16), (stored.convert(DType::I64).unwrap(), DType::I64)]
+        {
+            for threads in [1, 2, 3, 64] {
+                let request = Request::new(&indices).threads(threads);
+                let batch = view.gather(&request).unwrap().into_ragged().unwrap();
+                assert_eq!((batch.records(), batch.dtype()), (indices.len(), dtype));
+                for (i, &index) in indices.iter().enumerate() {
+                    let expected = &records[index as usize];
+                    if dtype == DType::U16 {
+                        assert_eq!(batch.record::<u16>(i).unwrap(), expected, "{threads} threads");
+                    } else {
+                        let expected: Vec<i64> = expected.iter().copied().map(i64::from).collect();
+                        assert_eq!(batch.record::<i64>(i).unwrap(), expected, "{threads} threads");
+                    }
+                }
+                let error = view.gather(&Request::new(&beyond).threads(threads)).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::OutOfRange);
+                let none = view.gather(&Request::new(&[]).threads(threads)).unwrap().into_ragged().unwrap();
+                assert_eq!(none.records(), 0);
+            }
+        }
+    }
+}
+
+#[test]
 fn an_empty_record_needs_version_4_and_the_error_says_so() {
     let dir = tempfile::tempdir().unwrap();
     let writer = RaggedWriter::create(dir.path().join("v3"), DType::U16, &[], Codec::Raw).unwrap();
