@@ -103,7 +103,7 @@ impl Data {
     }
 
     /// Calls `f` with each record of `set`.
-    #[cfg(any(feature = "parquet", feature = "redb", feature = "sqlite"))]
+    #[cfg(any(feature = "burn-sqlite", feature = "parquet", feature = "redb", feature = "sqlite"))]
     pub(crate) fn each_record(&self, set: Set, mut f: impl FnMut(u64, &[u8]) -> Outcome<()>) -> Outcome<()> {
         let store = Store::open(self.store(set, "raw"))?;
         for index in 0..store.len() {

@@ -18,6 +18,8 @@ pub(crate) struct Python {
     first: Peer,
     /// Python loaderx 2.8.19; `None` where no Python is new enough.
     second: Option<Peer>,
+    /// LMDB and Lance; there with the second.
+    third: Option<Peer>,
     dir: PathBuf,
 }
 
@@ -61,6 +63,7 @@ impl Peer {
     }
 
     fn ask(&self, verb: &str, request: &serde_json::Value) -> Outcome<String> {
+        signal("-CONT", self.child.id())?;
         self.pipes.borrow_mut().ask(&format!("{verb} {request}"))
     }
 
@@ -68,11 +71,16 @@ impl Peer {
     fn system<'a>(&self, name: String, threads: usize, request: &serde_json::Value) -> Outcome<System<'a>> {
         let id = self.ask("make", request)?;
         let pipes = Rc::clone(&self.pipes);
+        let process = self.child.id();
         Ok(System {
             name,
             threads,
+            // Its workers would go on preparing batches in other systems' turns.
             burst: Box::new(move |count| {
-                Ok(pipes.borrow_mut().ask(&format!("run {id} {count}"))?.parse()?)
+                signal("-CONT", process)?;
+                let answer = pipes.borrow_mut().ask(&format!("run {id} {count}"));
+                signal("-STOP", process)?;
+                Ok(answer?.parse()?)
             }),
         })
     }
@@ -91,13 +99,13 @@ impl Python {
     pub(crate) fn start(dir: &Path) -> Outcome<Self> {
         let packages = ["loaderx==0.9.4", "numpy<2.5"];
         let first = Peer::start("python3", &dir.join("venv"), &packages, "peers.py")?;
-        let second = match recent() {
-            Some(python) => {
-                Some(Peer::start(python, &dir.join("venv-2"), &["loaderx==2.8.19"], "peers_2.py")?)
-            }
-            None => None,
+        let recent = recent();
+        let start = |venv: &str, packages: &[&str], script: &str| {
+            recent.map(|python| Peer::start(python, &dir.join(venv), packages, script)).transpose()
         };
-        Ok(Self { first, second, dir: dir.to_path_buf() })
+        let second = start("venv-2", &["loaderx==2.8.19"], "peers_2.py")?;
+        let third = start("venv-3", &["lmdb==3.0.0", "pylance==14.0.2", "numpy"], "peers_3.py")?;
+        Ok(Self { first, second, third, dir: dir.to_path_buf() })
     }
 
     /// Whether there is a Python that runs loaderx 2.8.19.
@@ -144,6 +152,16 @@ impl Python {
             let name = "NumPy on a mapped .npy".to_owned();
             systems.push(self.first.system(name, 1, &request("numpy", kind, &store, 1))?);
         }
+        if let Some(third) = &self.third
+            && work.task == Task::Gather
+            && work.codec == "raw"
+            && !work.set.is_ragged()
+        {
+            self.first.ask("make", &request("numpy", "export", &store, 1))?;
+            for (name, system) in [("LMDB, through Python", "lmdb"), ("Lance, through Python", "lance")] {
+                systems.push(third.system(name.to_owned(), 1, &request(system, kind, &store, 1))?);
+            }
+        }
         // Its dictionaries have another form, and its ragged records carry shapes.
         if let Some(second) = &self.second
             && !work.set.is_ragged()
@@ -169,6 +187,11 @@ fn recent() -> Option<&'static str> {
         let there = Command::new(python).arg("--version").output();
         there.is_ok_and(|output| output.status.success())
     })
+}
+
+/// Sends a signal to one of the children.
+fn signal(signal: &str, process: u32) -> Outcome<()> {
+    run(Command::new("kill").args([signal, &process.to_string()]))
 }
 
 fn run(command: &mut Command) -> Outcome<()> {

@@ -53,25 +53,28 @@ impl Report {
 
     /// Says which peers this run did not have.
     pub(crate) fn left_out(&self, python: Option<&Python>) {
-        let mut left_out =
-            vec!["LMDB (no safe way to open one; redb stands for it)", "Lance (hundreds of dependencies)"];
+        let mut left_out = Vec::new();
         for (there, name) in [
             (python.is_some(), "Python loaderx 0.9.4 and NumPy (ask with --with-python)"),
             (
                 python.is_some_and(Python::has_second),
-                "Python loaderx 2.8.19 (ask with --with-python; needs Python 3.12)",
+                "Python loaderx 2.8.19, LMDB and Lance (ask with --with-python; needs Python 3.12)",
             ),
             (cfg!(feature = "redb"), "redb (build with --features redb)"),
             (cfg!(feature = "sqlite"), "SQLite (build with --features sqlite)"),
             (cfg!(feature = "parquet"), "Parquet (build with --features parquet)"),
             (cfg!(feature = "burn"), "burn (build with --features burn)"),
+            (cfg!(feature = "burn-sqlite"), "burn's SqliteDataset (build with --features burn-sqlite)"),
             (cfg!(feature = "candle"), "candle (build with --features candle)"),
+            (cfg!(feature = "candle-datasets"), "candle's Batcher (build with --features candle-datasets)"),
         ] {
             if !there {
                 left_out.push(name);
             }
         }
-        println!("\nleft out: {}", left_out.join("; "));
+        if !left_out.is_empty() {
+            println!("\nleft out: {}", left_out.join("; "));
+        }
     }
 
     /// Writes the rows as one JSON array.

@@ -2,7 +2,7 @@ use std::hint::black_box;
 
 use burn::data::dataloader::DataLoaderBuilder;
 use burn::data::dataloader::batcher::Batcher;
-use burn::data::dataset::InMemDataset;
+use burn::data::dataset::{Dataset, InMemDataset};
 use burn::tensor::{DType, Device, Int, Tensor, TensorData};
 use loaderx_core::Dense;
 
@@ -19,7 +19,7 @@ struct Item {
 
 /// A batch as tensors.
 #[derive(Clone, Debug)]
-struct Tensors {
+pub(super) struct Tensors {
     images: Tensor<3>,
     labels: Tensor<1, Int>,
 }
@@ -41,18 +41,34 @@ impl Batcher<Item, Tensors> for Guide {
     }
 }
 
+/// What a careful batcher reads of an item.
+pub(super) trait Image: Clone + Send + Sync + std::fmt::Debug {
+    fn pixels(&self) -> impl Iterator<Item = f32>;
+    fn label(&self) -> u8;
+}
+
+impl Image for Item {
+    fn pixels(&self) -> impl Iterator<Item = f32> {
+        self.image.as_flattened().iter().copied()
+    }
+
+    fn label(&self) -> u8 {
+        self.label
+    }
+}
+
 /// One vector for all images and one for all labels: what a careful user writes.
 #[derive(Clone, Debug)]
-struct OneVec;
+pub(super) struct Careful;
 
-impl Batcher<Item, Tensors> for OneVec {
-    fn batch(&self, items: Vec<Item>, device: &Device) -> Tensors {
+impl<I: Image> Batcher<I, Tensors> for Careful {
+    fn batch(&self, items: Vec<I>, device: &Device) -> Tensors {
         let count = items.len();
         let mut pixels = Vec::with_capacity(count * 784);
         for item in &items {
-            pixels.extend(item.image.as_flattened().iter().map(|pixel| (pixel / 255.0 - 0.1307) / 0.3081));
+            pixels.extend(item.pixels().map(|pixel| (pixel / 255.0 - 0.1307) / 0.3081));
         }
-        let labels: Vec<i32> = items.iter().map(|item| i32::from(item.label)).collect();
+        let labels: Vec<i32> = items.iter().map(|item| i32::from(item.label())).collect();
         Tensors {
             images: Tensor::from_data(TensorData::new(pixels, [count, 28, 28]), (device, DType::F32)),
             labels: Tensor::from_data(TensorData::new(labels, [count]), (device, DType::I32)),
@@ -82,17 +98,19 @@ pub(crate) fn add(systems: &mut Vec<System<'_>>, work: &Work, data: &Data) -> Ou
         })
         .collect();
     for workers in [0, 2] {
-        system(systems, "the guide's batcher", Guide, &items, workers, work.batch);
-        system(systems, "a one-Vec batcher", OneVec, &items, workers, work.batch);
+        let dataset = || InMemDataset::new(items.clone());
+        system(systems, "InMemDataset, the guide's batcher", Guide, dataset(), workers, work.batch);
+        system(systems, "InMemDataset, a one-Vec batcher", Careful, dataset(), workers, work.batch);
     }
     Ok(())
 }
 
-fn system(
+/// burn's loader over `dataset` as a system.
+pub(super) fn system<I: Clone + Send + Sync + std::fmt::Debug + 'static>(
     systems: &mut Vec<System<'_>>,
     name: &str,
-    batcher: impl Batcher<Item, Tensors> + 'static,
-    items: &[Item],
+    batcher: impl Batcher<I, Tensors> + 'static,
+    dataset: impl Dataset<I> + 'static,
     workers: usize,
     batch: usize,
 ) {
@@ -101,9 +119,9 @@ fn system(
         .shuffle(1)
         .num_workers(workers)
         .set_device(Device::flex())
-        .build(InMemDataset::new(items.to_vec()));
+        .build(dataset);
     systems.push(System {
-        name: format!("burn InMemDataset, {name}, {workers} workers"),
+        name: format!("burn {name}, {workers} workers"),
         threads: workers.max(1),
         // An epoch at a time: its iterator borrows the loader.
         burst: Box::new(move |count| {

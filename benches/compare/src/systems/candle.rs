@@ -1,6 +1,6 @@
 use std::hint::black_box;
 
-use candle_core::{D, DType, Device, Tensor};
+use candle_core::{DType, Device, Tensor};
 use loaderx_core::Dense;
 use loaderx_core::sampler::{Cyclic, Sampler};
 
@@ -22,6 +22,7 @@ pub(crate) fn add(systems: &mut Vec<System<'_>>, work: &Work, data: &Data) -> Ou
     let images = (images / 255.)?;
     let labels = Tensor::from_vec(labels, everything.len(), &Device::Cpu)?.to_dtype(DType::U32)?;
 
+    #[cfg(feature = "candle-datasets")]
     let items: Vec<Tensor> = (0..everything.len()).map(|i| images.get(i)).collect::<Result<_, _>>()?;
     let (sampler, batch) = (Cyclic::new(view.len(), work.batch, 1)?, work.batch);
     let mut step = 0;
@@ -39,21 +40,33 @@ pub(crate) fn add(systems: &mut Vec<System<'_>>, work: &Work, data: &Data) -> Ou
             Ok(())
         }),
     });
-    let mut step = 0;
-    let mut drawn = Vec::new();
-    systems.push(System {
-        name: "candle, stack of item tensors (Batcher)".into(),
-        threads: 1,
-        burst: burst(move || {
-            sampler.draw(step, &mut drawn);
-            let rows: Vec<Tensor> = drawn.iter().map(|&index| items[index as usize].clone()).collect();
-            let stacked = Tensor::stack(&rows, 0)?;
-            let ids: Vec<u32> = drawn.iter().map(|&index| index as u32).collect();
-            let labels = labels.index_select(&Tensor::from_vec(ids, batch, &Device::Cpu)?, D::Minus1)?;
-            black_box((stacked, labels));
-            step += 1;
-            Ok(())
-        }),
-    });
+    #[cfg(feature = "candle-datasets")]
+    {
+        let (mut step, mut left) = (0, Vec::new());
+        // A new order for each pass, item by item: what its Batcher takes.
+        let items = std::iter::from_fn(move || {
+            if left.is_empty() {
+                sampler.draw(step, &mut left);
+                step += 1;
+            }
+            let index = left.pop()? as usize;
+            Some(
+                items
+                    .get(index)
+                    .cloned()
+                    .zip(labels.get(index).ok())
+                    .ok_or_else(|| candle_core::Error::Msg(format!("no item {index}"))),
+            )
+        });
+        let mut batches = candle_datasets::Batcher::new_r2(items).batch_size(batch);
+        systems.push(System {
+            name: "candle-datasets, Batcher".into(),
+            threads: 1,
+            burst: burst(move || {
+                black_box(batches.next().ok_or("an endless batcher ended")??);
+                Ok(())
+            }),
+        });
+    }
     Ok(())
 }

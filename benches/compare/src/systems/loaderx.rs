@@ -16,7 +16,7 @@ pub(crate) fn add(systems: &mut Vec<System<'_>>, work: &Work, data: &Data) -> Ou
         Task::Gather => {
             systems.push(gather(work, data)?);
             // Decoding is worth a second thread within the batch.
-            if work.codec != "raw" && !work.set.is_ragged() {
+            if work.codec != "raw" {
                 systems.push(gather_with_threads(work, data, 2)?);
             }
         }
@@ -73,7 +73,9 @@ fn gather<'a>(work: &Work, data: &Data) -> Outcome<System<'a>> {
 }
 
 fn gather_with_threads<'a>(work: &Work, data: &Data, threads: usize) -> Outcome<System<'a>> {
-    let view = Dense::open(data.store(work.set, work.codec))?;
+    let path = data.store(work.set, work.codec);
+    let view: Box<dyn Source> =
+        if work.set.is_ragged() { Box::new(Ragged::open(path)?) } else { Box::new(Dense::open(path)?) };
     let batches = batches(view.len(), work.batch);
     let mut step = 0;
     let burst = burst(move || {

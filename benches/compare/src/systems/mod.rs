@@ -2,6 +2,8 @@
 
 #[cfg(feature = "burn")]
 mod burn;
+#[cfg(feature = "burn-sqlite")]
+mod burn_sqlite;
 #[cfg(feature = "candle")]
 mod candle;
 mod copy;
@@ -34,6 +36,8 @@ pub(crate) fn all<'a>(
     }
     #[cfg(feature = "burn")]
     burn::add(&mut systems, work, data)?;
+    #[cfg(feature = "burn-sqlite")]
+    burn_sqlite::add(&mut systems, work, data)?;
     #[cfg(feature = "candle")]
     candle::add(&mut systems, work, data)?;
     if let Some(python) = python {
