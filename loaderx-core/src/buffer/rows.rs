@@ -90,6 +90,10 @@ pub fn fill_places<'a>(
         } else {
             (threads - 1).min(left.div_ceil(block_rows).saturating_sub(1))
         };
+        if helpers == 0 {
+            // Alone, this thread does the rest at one go.
+            queue.lock().unwrap_or_else(PoisonError::into_inner).block_rows = left;
+        }
         failures.extend(thread::scope(|scope| {
             let work = || run(&queue, &stop, &write);
             let handles: Vec<_> = (0..helpers).map(|_| scope.spawn(work)).collect();
