@@ -26,13 +26,41 @@ fn begin(dir: &Path) -> Child {
 /// Starts the program and waits until it has begun to write the store `dest`.
 fn started(dir: &Path, args: &[&str], dest: &str) -> Child {
     let mut child = command(dir, args).spawn().unwrap();
-    let started = Instant::now();
-    while !dir.join(format!(".{dest}.loaderx-partial/data/meta.zr")).exists() {
-        assert!(child.try_wait().unwrap().is_none(), "ended before it was interrupted");
-        assert!(started.elapsed() < Duration::from_secs(60), "never began");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    assert!(appears(&mut child, &dir.join(format!(".{dest}.loaderx-partial/data/meta.zr"))));
     child
+}
+
+/// Waits until the program has made `path`; whether it did before it ended.
+fn appears(child: &mut Child, path: &Path) -> bool {
+    let started = Instant::now();
+    while !path.exists() {
+        if child.try_wait().unwrap().is_some() {
+            return false;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "never began");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    true
+}
+
+/// Runs the program and presses Ctrl-C as soon as `path` is there, until once that came before its end, and gives what it
+/// printed then. `again` makes way for another try.
+fn interrupted(dir: &Path, args: &[&str], path: &Path, mut again: impl FnMut()) -> String {
+    let mut tries = 0;
+    loop {
+        let mut child = command(dir, args).spawn().unwrap();
+        if appears(&mut child, path) {
+            signal(&child, "INT");
+        }
+        let output = child.wait_with_output().unwrap();
+        if output.status.code() != Some(0) {
+            assert_eq!(output.status.code(), Some(130), "{args:?}");
+            return String::from_utf8(output.stderr).unwrap();
+        }
+        tries += 1;
+        assert!(tries < 20, "{args:?}: Ctrl-C did not end it");
+        again();
+    }
 }
 
 fn signal(child: &Child, name: &str) {
@@ -70,6 +98,76 @@ fn a_store_that_is_written_anew_is_left_as_it_was_by_ctrl_c() {
         assert_eq!(names(dir.path()), ["store", "x.idx"], "{args:?}");
         prints(dir.path(), &["verify", "store"]);
     }
+}
+
+#[test]
+fn an_export_that_ctrl_c_ends_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    // Numbers, one a record: no format writes them all at once.
+    let mut file = File::create(dir.path().join("x.idx")).unwrap();
+    file.write_all(&[0, 0, 8, 1]).unwrap();
+    file.write_all(&(1_u32 << 21).to_be_bytes()).unwrap();
+    file.set_len(8 + (1 << 21)).unwrap();
+    drop(file);
+    prints(dir.path(), &["import", "x.idx", "set/a", "--codec", "raw"]);
+    let single: [&[&str]; 3] = [
+        &["export", "set/a", "out", "--format", "npy"],
+        &["export", "set/a", "out", "--format", "parquet"],
+        &["export", "set/a", "out", "--format", "files"],
+    ];
+    let all: &[&str] = &["export", "set", "out", "--format", "npy"];
+    let partial = dir.path().join(".out.loaderx-partial/data");
+    for args in single.into_iter().chain([all]) {
+        let errors = interrupted(dir.path(), args, &partial, || {
+            let done = dir.path().join("out");
+            if done.is_dir() {
+                std::fs::remove_dir_all(done).unwrap()
+            } else {
+                std::fs::remove_file(done).unwrap()
+            }
+        });
+        assert!(errors.contains("nothing was kept"), "{args:?}: {errors}");
+        assert_eq!(names(dir.path()), ["set", "x.idx"], "{args:?}");
+    }
+    prints(dir.path(), &["verify", "set"]);
+}
+
+#[test]
+fn a_store_whose_compaction_ctrl_c_ends_is_whole_and_can_be_compacted() {
+    let dir = tempfile::tempdir().unwrap();
+    let dir = dir.path();
+    // 64 MiB, each record of a byte of its own.
+    let mut file = File::create(dir.join("x.idx")).unwrap();
+    file.write_all(&[0, 0, 8, 2]).unwrap();
+    file.write_all(&1024_u32.to_be_bytes()).unwrap();
+    file.write_all(&65_536_u32.to_be_bytes()).unwrap();
+    for record in 0..1024_u16 {
+        file.write_all(&[u8::try_from(record % 251).unwrap(); 65_536]).unwrap();
+    }
+    drop(file);
+    prints(dir, &["import", "x.idx", "store", "--codec", "raw"]);
+    // A small hole near the start: the records behind it move over bytes that others still need, so through the journal.
+    let mut first = 0;
+    let mut hole = || {
+        prints(dir, &["delete", "store", &format!("{first}..{}", first + 8)]);
+        first += 8;
+        std::fs::remove_file(dir.join("before.npy")).ok();
+        prints(dir, &["export", "store", "before.npy"]);
+    };
+    hole();
+    interrupted(dir, &["compact", "store"], &dir.join("store/journal.zr"), hole);
+
+    prints(dir, &["compact", "store"]);
+    prints(dir, &["verify", "store"]);
+    prints(dir, &["export", "store", "after.npy"]);
+    let content = |name: &str| std::fs::read(dir.join(name)).unwrap();
+    assert!(content("before.npy") == content("after.npy"), "compacting has changed records");
+    let records = (content("after.npy").len() - 128) as u64;
+    assert_eq!(
+        std::fs::metadata(dir.join("store/0.zr")).unwrap().len(),
+        records,
+        "its garbage is still there"
+    );
 }
 
 #[test]
