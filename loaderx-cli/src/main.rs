@@ -27,7 +27,7 @@ use output::Output;
     after_help = "Examples:\n  loaderx import train-images-idx3-ubyte.gz train/image\n  loaderx info train\n  \
                   loaderx head train/image\n  loaderx verify train\n  loaderx export train train.parquet\n\n\
                   Exit codes:\n  0  done; nothing wrong was found\n  1  a check found faults\n  2  it could not be \
-                  done, or was called wrongly\n  130  ended with Ctrl-C; nothing half-made was left"
+                  done, or was called wrongly\n  130  ended with Ctrl-C: nothing half-made is left, and the next compact goes on"
 )]
 pub(crate) struct Cli {
     /// Print results as JSON.

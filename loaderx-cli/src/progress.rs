@@ -1,6 +1,8 @@
 //! The progress bar, and Ctrl-C.
 
+use std::io::Write;
 use std::ops::ControlFlow;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -13,6 +15,7 @@ use crate::output::Output;
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// Whether something is being made that has to be cleaned up.
 static MAKING: AtomicBool = AtomicBool::new(false);
+static EXPLANATION: OnceLock<&str> = OnceLock::new();
 
 /// From now on Ctrl-C asks a running conversion to stop at its next block, which then cleans up after itself; pressing it a
 /// second time, or while nothing is being made, ends the program at once.
@@ -20,9 +23,18 @@ pub(crate) fn catch_interrupts() {
     // Without a handler Ctrl-C ends the program as usual, and the next run cleans up.
     let _ = ctrlc::set_handler(|| {
         if INTERRUPTED.swap(true, Ordering::Relaxed) || !MAKING.load(Ordering::Relaxed) {
+            if let Some(text) = EXPLANATION.get() {
+                let _ = writeln!(std::io::stderr(), "error: interrupted: {text}");
+            }
             std::process::exit(130);
         }
     });
+}
+
+/// Says what becomes of the work when Ctrl-C ends the program at once.
+pub(crate) fn explain_interrupts(text: &'static str) {
+    // The first explanation stays: a command has one.
+    let _ = EXPLANATION.set(text);
 }
 
 /// Lets the caller notice Ctrl-C by itself, with [`is_interrupted`].

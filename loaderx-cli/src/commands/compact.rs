@@ -5,11 +5,12 @@ use serde_json::json;
 
 use crate::bytes::{grouped, human};
 use crate::output::{Outcome, Output};
+use crate::progress::explain_interrupts;
 use crate::target::{open_writable, store_paths};
 
 /// Free the bytes of deleted records, in place.
 ///
-/// It may be interrupted at any time; opening the store for writing finishes what was begun.
+/// It may be interrupted at any time: the store stays whole, and the next `loaderx compact` goes on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  loaderx compact train")]
 pub(crate) struct Args {
@@ -19,6 +20,7 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(&self, output: &Output) -> Outcome {
+        explain_interrupts("the store is whole; `loaderx compact` goes on with it");
         let mut reports = Vec::new();
         for path in store_paths(&self.path)? {
             let report = open_writable(&path)?.compact()?;
