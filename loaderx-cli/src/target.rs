@@ -57,7 +57,8 @@ pub(crate) fn store_paths(path: &Path) -> Result<Vec<PathBuf>> {
     for entry in entries {
         let entry = entry.map_err(|error| Error::io("open the dataset", path, error))?;
         let hidden = entry.file_name().as_encoded_bytes().starts_with(b".");
-        if !hidden && entry.path().join("meta.zr").exists() {
+        // A stream without its table is damaged, not missing: opening it says so.
+        if !hidden && ["meta.zr", "0.zr"].iter().any(|file| entry.path().join(file).exists()) {
             paths.push(entry.path());
         }
     }
@@ -69,8 +70,13 @@ pub(crate) fn store_paths(path: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Refuses a path that leads nowhere.
+/// Refuses a path that leads nowhere or to a file.
 fn require(path: &Path) -> Result<()> {
+    if path.is_file() {
+        return Err(Error::invalid("this is a file, and stores and datasets are directories")
+            .at_path(path)
+            .with_hint("`loaderx import` makes a store of a file"));
+    }
     if path.exists() {
         return Ok(());
     }

@@ -23,6 +23,18 @@ fn ids(dir: &Path, name: &str) -> Vec<u32> {
 }
 
 #[test]
+fn a_stream_that_has_lost_its_record_table_is_an_error_and_not_a_stream_less() {
+    let dir = tempfile::tempdir().unwrap();
+    make(dir.path(), "d", 3);
+    fs::remove_file(dir.path().join("d/text/meta.zr")).unwrap();
+    for args in [&["info", "d"][..], &["verify", "d"], &["repair", "d/text"], &["export", "d", "x.parquet"]] {
+        let complaint = complains(dir.path(), args);
+        assert!(complaint.contains("d/text/meta.zr"), "{args:?}: {complaint}");
+        assert!(complaint.contains("restore meta.zr from a copy"), "{args:?}: {complaint}");
+    }
+}
+
+#[test]
 fn deleted_records_are_gone_from_every_stream_and_compact_frees_their_bytes() {
     let dir = tempfile::tempdir().unwrap();
     make(dir.path(), "d", 10);

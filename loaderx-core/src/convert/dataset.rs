@@ -59,7 +59,8 @@ impl Dataset {
         let mut names = Vec::new();
         for entry in fs::read_dir(path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            if !is_store(&entry.path()) {
+            // A stream that has lost its table is an error, not a stream less.
+            if !is_store(&entry.path()) && !has_chunks(&entry.path()) {
                 continue;
             }
             match entry.file_name().into_string() {
@@ -156,6 +157,11 @@ impl Dataset {
     pub fn ragged(&self, name: &str) -> Result<Ragged> {
         Ragged::new(Arc::clone(self.store(name)?))
     }
+}
+
+/// Whether records' bytes are in the directory.
+fn has_chunks(path: &Path) -> bool {
+    path.join("0.zr").metadata().is_ok_and(|chunk| chunk.is_file() && chunk.len() > 0)
 }
 
 /// Whether a store is in the directory.

@@ -42,6 +42,25 @@ fn lock_presence(directory: &dyn Directory) -> Result<Box<dyn LockGuard>> {
     })
 }
 
+/// Why there is no `meta.zr` to open.
+pub(super) fn cannot_open(directory: &dyn Directory, error: std::io::Error) -> Error {
+    let path = directory.path().join(names::META);
+    if error.kind() != std::io::ErrorKind::NotFound {
+        return Error::io("open the store", path, error);
+    }
+    // A create that was cut short leaves this chunk empty, and `meta.zr` is there before the first append.
+    let chunk = directory.open(&names::chunk(0), Access::Read);
+    if chunk.is_ok_and(|chunk| chunk.size().is_ok_and(|bytes| bytes > 0)) {
+        return Error::corrupt("the store has lost its header and record table")
+            .at_path(path)
+            .caused_by(error)
+            .with_hint("restore meta.zr from a copy; without it the chunks cannot be divided into records");
+    }
+    Error::io("open the store", path, error).with_hint(
+        "there is no store in this directory; check the path, or make a store with Store::create or `loaderx import`",
+    )
+}
+
 impl OpenOptions {
     /// As [`OpenOptions::open`], for a directory of any kind.
     ///
@@ -52,14 +71,7 @@ impl OpenOptions {
         // Before the lock, which would be made in a directory without a store.
         let access = if self.writable { Access::Write } else { Access::Read };
         if let Err(error) = directory.open(names::META, access) {
-            let path = directory.path().join(names::META);
-            let missing = error.kind() == std::io::ErrorKind::NotFound;
-            let error = Error::io("open the store", path, error);
-            return Err(if missing {
-                error.with_hint("there is no store in this directory; check the path, or make a store with Store::create or `loaderx import`")
-            } else {
-                error
-            });
+            return Err(cannot_open(directory.as_ref(), error));
         }
         let lock = if self.writable { Some(lock_writer(directory.as_ref())?) } else { None };
         self.open_locked(directory, lock, false)

@@ -70,7 +70,7 @@ pub fn repair(path: impl AsRef<Path>) -> Result<RepairReport> {
 pub fn repair_in(directory: Arc<dyn Directory>) -> Result<RepairReport> {
     let mut report = RepairReport::default();
     if let Err(error) = directory.open(names::META, Access::Write) {
-        return Err(Error::io("open the store", directory.path().join(names::META), error));
+        return Err(open::cannot_open(directory.as_ref(), error));
     }
     let lock = open::lock_writer(directory.as_ref())?;
     let header = cut_header(directory.as_ref(), &mut report)?;

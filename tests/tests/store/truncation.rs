@@ -193,7 +193,8 @@ fn a_missing_chunk_or_header_is_never_made_anew() {
     fs::remove_file(case.path.join("meta.zr")).unwrap();
     for writable in [false, true] {
         let error = OpenOptions::new().writable(writable).open(&case.path).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NotFound, "{error}");
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert!(error.to_string().contains("restore meta.zr"), "{error}");
     }
     // Nor is a new store put over the records of the old one.
     let error = CreateOptions::new().create(&case.path).unwrap_err();
