@@ -139,7 +139,7 @@ impl DType {
             ))
     }
 
-    /// Reads a Rust name such as `"f32"`.
+    /// Reads a Rust name such as `"f32"`. [`str::parse`] does the same.
     ///
     /// # Errors
     ///
@@ -149,6 +149,15 @@ impl DType {
             Error::new(ErrorKind::Unsupported, format!("there is no element type named {text:?}"))
                 .with_hint("use one of bool, u8..u64, i8..i64, f16, bf16, f32, f64")
         })
+    }
+}
+
+/// As [`DType::from_name`].
+impl std::str::FromStr for DType {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::from_name(name)
     }
 }
 
@@ -202,7 +211,7 @@ mod tests {
     fn every_type_survives_its_names() {
         for dtype in DType::ALL {
             assert_eq!(DType::from_numpy(dtype.numpy()).unwrap(), dtype);
-            assert_eq!(DType::from_name(dtype.name()).unwrap(), dtype);
+            assert_eq!(dtype.name().parse::<DType>().unwrap(), dtype);
         }
         assert_eq!(DType::from_numpy("<u1").unwrap(), DType::U8);
         assert_eq!(DType::from_numpy("<V2").unwrap(), DType::BF16);

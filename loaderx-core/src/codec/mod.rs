@@ -111,7 +111,14 @@ impl Codec {
         }
     }
 
-    /// The codec of this name, at its default level.
+    /// The codec of this name, at its default level. [`str::parse`] does the same.
+    ///
+    /// ```
+    /// use loaderx_core::Codec;
+    ///
+    /// assert_eq!("zstd".parse::<Codec>()?, Codec::zstd());
+    /// # Ok::<(), loaderx_core::Error>(())
+    /// ```
     ///
     /// # Errors
     ///
@@ -126,5 +133,14 @@ impl Codec {
                 format!("there is no codec {other:?}; known are raw, zstd and zstd_dict"),
             )),
         }
+    }
+}
+
+/// As [`Codec::from_name`].
+impl std::str::FromStr for Codec {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self> {
+        Self::from_name(name)
     }
 }
