@@ -137,8 +137,11 @@ impl Schema {
                 bytes.len()
             )));
         }
-        let raw: RawSchema = rmp_serde::from_slice(bytes)
-            .map_err(|error| Error::corrupt("the schema is not the expected msgpack map").caused_by(error))?;
+        let raw: RawSchema = rmp_serde::from_slice(bytes).map_err(|error| {
+            Error::corrupt("the schema is not the expected msgpack map").caused_by(error).with_hint(
+                "restore schema.msgpack from a copy; without that file the records open as plain bytes",
+            )
+        })?;
         let kind = match raw.kind.as_str() {
             "dense" => Kind::Dense,
             "ragged" => Kind::Ragged,

@@ -39,7 +39,11 @@ impl Args {
             if own != names {
                 return Err(Error::new(
                     ErrorKind::SchemaMismatch,
-                    format!("the streams are {own:?}, those of the first one {names:?}"),
+                    format!(
+                        "this is {}, the first one {}; what is merged has the same streams",
+                        described(&own),
+                        described(&names)
+                    ),
                 )
                 .at_path(path)
                 .into());
@@ -61,5 +65,13 @@ impl Args {
         drop(options);
         report(&done, output)?;
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// What has these streams; a single store's one has no name.
+fn described(names: &[&str]) -> String {
+    match names {
+        [""] => "a single store".to_owned(),
+        names => format!("a dataset of {}", names.join(", ")),
     }
 }

@@ -103,6 +103,10 @@ fn complaints_say_what_to_do_and_nothing_is_left() {
     prints(dir.path(), &["import", null.to_str().unwrap(), "s", "--fill-nulls", "-1"]);
     assert_eq!(prints(dir.path(), &["cat", "s/x"]), "0: 1\n1: -1\n2: 3\n");
     assert!(complains(dir.path(), &["import", null.to_str().unwrap(), "s"]).contains("not empty"));
+    assert!(complains(dir.path(), &["info", "x.bin"]).contains("`loaderx import` makes a store of a file"));
+    assert!(complains(dir.path(), &["merge", "s", "s/x", "--output", "m"]).contains("a single store"));
+    fs::write(dir.path().join("x.csv"), "").unwrap();
+    assert!(complains(dir.path(), &["import", "x.csv", "t"]).contains("the file is empty"));
     // As JSON too.
     let output = run(dir.path(), &["info", "nothing", "--json"]);
     assert_eq!(output.status.code(), Some(2));

@@ -32,6 +32,9 @@ pub fn import_csv(
     let mut reader = open(path, delimiter)?;
     let names: Vec<String> =
         reader.headers().map_err(|error| csv_error(error, path))?.iter().map(str::to_owned).collect();
+    if names.is_empty() {
+        return Err(Error::invalid("the file is empty: its first line would name the columns").at_path(path));
+    }
     options.check_names(names.iter().map(String::as_str)).map_err(|error| error.at_path(path))?;
     let columns: Vec<Option<String>> = names.iter().map(|name| options.stream_name(name)).collect();
 

@@ -146,7 +146,10 @@ impl Header {
             return Err(Error::corrupt(format!(
                 "the header starts with {:02x?}, not with \"ZREC\"",
                 [m0, m1, m2, m3]
-            )));
+            ))
+            .with_hint(
+                "this is no store of loaderx, or its header was overwritten: restore meta.zr from a copy",
+            ));
         }
         let version = match u16::from_le_bytes([v0, v1]) {
             3 => FormatVersion::V3,
@@ -155,7 +158,8 @@ impl Header {
                 return Err(Error::new(
                     ErrorKind::Unsupported,
                     format!("the store has format version {other}; this build reads versions 3 and 4"),
-                ));
+                )
+                .with_hint("if a newer loaderx wrote it, read it with that one or a later one"));
             }
         };
         let header = Self {

@@ -451,5 +451,5 @@ impl Failed {
 pub(super) fn needs_recovery(directory: &dyn Directory) -> Error {
     Error::new(ErrorKind::NeedsRecovery, "an interrupted delete or compact has to be finished first")
         .at_path(directory.path().join(names::JOURNAL))
-        .with_hint("open the store once for writing; nothing is lost")
+        .with_hint("nothing is lost; open the store once for writing, as `loaderx compact` does")
 }

@@ -61,7 +61,7 @@ impl Store {
             Ok(journal::Found::Void) => report.push(Fault::of_file(
                 FaultKind::Journal,
                 names::JOURNAL,
-                "it is incomplete or of another state of the store; opening for writing removes it",
+                "it is incomplete or of another state of the store, so no record needs it; opening for writing removes it",
             )),
             Err(error) => report.push(Fault::of_file(FaultKind::Journal, names::JOURNAL, error.message())),
         }

@@ -31,7 +31,7 @@ impl Typed {
             }
             None => mismatch(
                 "the store has no schema, its records are plain bytes".to_owned(),
-                "read it with Store::gather_packed",
+                "read it with Store::gather_packed, or give it a schema with `loaderx recode --dtype ... --shape ...`",
             ),
         }
     }
