@@ -59,6 +59,7 @@ pub fn place(lengths: &[usize], row_length: usize, fit: Fit, longest_first: bool
             let row = match fit {
                 Fit::First => fitting.min(),
                 Fit::Best => fitting.min_by_key(|&row| row_length - used[row] - length),
+                _ => unreachable!("a way to fit that this oracle does not know"),
             };
             let row = row.unwrap_or_else(|| {
                 used.push(0);

@@ -12,6 +12,7 @@ pub const fn table_offset(index: u64) -> u64 {
 
 /// Which limits a store has; the structures are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum FormatVersion {
     /// Python's format: records of 1 byte to 1 MiB, at most 2^24 of them.
     #[default]

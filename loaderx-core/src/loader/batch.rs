@@ -23,6 +23,7 @@ pub(super) type Names = Arc<[String]>;
 
 /// A damaged record that [`OnDamage::Skip`](super::OnDamage::Skip) left out of a batch.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Skipped {
     /// The record's index.
     pub record: u64,

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 /// What happens at the end of a cycle when the batch does not divide the number of records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Tail {
     /// Every batch is full and lies within one cycle; the remainder of the cycle is not delivered. It is another
     /// remainder in each cycle, since each cycle has another order.

@@ -12,6 +12,7 @@ use crate::schema::Schema;
 
 /// How stored bytes are reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ReadMode {
     /// Through memory mappings: the fast way. A file that another program truncates while it is mapped ends the
     /// process with a signal (SIGBUS on unix) when the lost part is read.

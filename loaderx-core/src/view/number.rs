@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 /// Made from any integer or float; whether it is a value of the records' type is checked where it is used, so that
 /// `.value(-100)` suits `i32` and `i64` records alike and is refused for `u16` ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Number {
     /// An integer; every element type's integers are in its range.
     Int(i128),

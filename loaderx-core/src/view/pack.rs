@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind, Result};
 
 /// Which of the rows that have room takes the next record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Fit {
     /// The first one.
     #[default]

@@ -4,6 +4,7 @@ use crate::error::{Error, Result};
 
 /// Which side of a record's shape counts its channels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Channels {
     /// The first: `[channels, height, width]`.
     First,
